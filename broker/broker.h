@@ -1,0 +1,149 @@
+/* The broker: MQTT 3.1.1 and MQTT 5.0 for clients, on bytes and time alone.
+ *
+ * Rules of this door (and of peering.h, the door for peers):
+ *  1. Nothing here blocks, reads a clock, opens a socket or logs. Time is the argument now_ms:
+ *     monotonic milliseconds that never go back.
+ *  2. A call takes input; what the broker wants done is kept inside and fetched afterwards with
+ *     broker_next_client(), broker_next_note() and the functions of peering.h, until they return
+ *     false. No function pointer given to the broker calls back into it.
+ *  3. Handles (client, link) are never reused within a broker's life. A handle that ended is
+ *     accepted by every function and does nothing, so a caller's late event harms nothing.
+ *  4. Memory is bounded by broker_limits from the first byte; when allocation fails the one client
+ *     concerned is refused or closed with the protocol's reason.
+ */
+#ifndef BROKER_BROKER_H
+#define BROKER_BROKER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct broker;
+
+typedef uint64_t broker_handle; /* 0 is none */
+
+/* Every quantity a stranger can grow. Zero in any field means the default written beside it. */
+struct broker_limits {
+    uint32_t packet_size_max;          /* bytes of one MQTT packet: 16 MiB */
+    uint32_t clients_max;              /* open connections: 100,000 */
+    uint32_t sessions_max;             /* sessions, connected or not: 100,000 */
+    uint32_t subscriptions_per_client; /* 1,000 */
+    uint32_t inflight_max;             /* QoS 1 and 2 messages sent and not acknowledged, per client; also our Receive Maximum: 100 */
+    uint32_t queue_messages_max;       /* waiting QoS 1 and 2 messages per session: 10,000 */
+    uint64_t queue_bytes_max;          /* and their bytes: 64 MiB */
+    uint64_t output_bytes_max;         /* bytes given for a client and not yet written; above it QoS 0 is dropped and counted: 4 MiB */
+    uint32_t topic_alias_max;          /* topic aliases we accept per client: 32 */
+    uint32_t connect_timeout_ms;       /* from open to a whole CONNECT: 10,000 */
+    uint32_t session_expiry_max_s;     /* longest life of a session without connection; 0xFFFFFFFF means for ever: 7 days */
+    uint32_t keep_alive_max_s;         /* longest keep alive granted (MQTT 5.0 Server Keep Alive): 0xFFFF, no change */
+    uint64_t retained_bytes_max;       /* all retained messages: 256 MiB */
+    uint32_t retained_messages_max;    /* 1,000,000 */
+    uint32_t subscribe_barrier_ms;     /* longest wait of a SUBACK for other brokers (G3): 300 */
+    uint32_t replay_window_ms;         /* how long a publication waits for an invited peer's join (G4): 5,000 */
+    uint64_t replay_bytes_max;         /* bytes so held per peer: 4 MiB */
+    uint32_t leave_linger_ms;          /* from the last unsubscribe to the leave (section 6): 5,000 */
+    uint32_t peers_max;                /* 1,024 */
+    uint64_t link_queue_bytes;         /* outbox per peer: 64 MiB */
+    uint32_t link_frame_bytes;         /* a publish frame is closed once it holds this much: 64 KiB */
+    uint32_t link_idle_ms;             /* a link silent for this long is pinged, after twice this it is closed: 5,000 */
+    uint32_t advert_idle_s;            /* an advert whose topic nobody published to for this long, and that retains nothing, is withdrawn: 3,600 */
+};
+
+enum broker_access { BROKER_ALLOW, BROKER_DENY };
+
+/* Pure questions the broker may ask while it works. They answer at once, from memory. NULL members
+ * mean: anonymous clients are welcome, everything is allowed. */
+struct broker_questions {
+    void *context;
+    /* May this client connect? Returns an MQTT 5.0 reason code: 0x00 yes, 0x86 bad user name or
+     * password, 0x87 not authorized. Missing user name or password are NULL. */
+    uint8_t (*may_connect)(void *context, bool from_loopback, const char *client_id, size_t client_id_size,
+                           const char *user_name, size_t user_name_size, const void *password, size_t password_size);
+};
+
+struct broker_options {
+    const char *name;            /* this broker's name, for HLC ties and $SYS; copied */
+    uint8_t id[16];              /* this broker's id (first 16 bytes of its key's thumbprint) */
+    uint64_t epoch;              /* of this run, larger than that of any run before */
+    uint64_t seed;               /* for assigned client ids and hash keys */
+    const char *const *private_filters; /* topics that never leave this broker; borrowed for broker_new only */
+    size_t private_filter_count;
+    struct broker_limits limits;
+    struct broker_questions questions; /* its context must outlive the broker */
+};
+
+/* NULL when memory is short. */
+struct broker *broker_new(const struct broker_options *options, uint64_t now_ms);
+void broker_free(struct broker *broker);
+
+/* Wall-clock milliseconds since 1970 minus now_ms. Feeds the hybrid clock of retained messages only;
+ * steps in either direction are harmless. Call it at start and whenever convenient. */
+void broker_set_wall_offset(struct broker *broker, int64_t offset_ms);
+
+/* The next time at which broker_tick() has work; UINT64_MAX if none. */
+uint64_t broker_deadline_ms(const struct broker *broker);
+/* Does everything due: keep alive, will delay, session expiry, barriers, replay, link timers. */
+void broker_tick(struct broker *broker, uint64_t now_ms);
+
+/* ---- clients ---- */
+
+/* A transport connection arrived. Returns 0 when clients_max is reached or memory is short:
+ * close the socket. from_loopback and address (text, copied, for listings) describe the far end. */
+broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, bool from_loopback, const char *address);
+
+/* Bytes from the client, split anywhere, as many as the socket held. They are borrowed for the call. */
+void broker_client_input(struct broker *broker, uint64_t now_ms, broker_handle client, const uint8_t *bytes, size_t size);
+
+/* The transport ended without our asking (end of file, error): the will is due. */
+void broker_client_closed(struct broker *broker, uint64_t now_ms, broker_handle client);
+
+/* The next client that has bytes to write or is to be closed; false when there is none. Each client is
+ * named once per reason; ask its output until it is empty. */
+bool broker_next_client(struct broker *broker, broker_handle *client);
+
+struct broker_span {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+/* Up to span_max pieces to write, in order; returns their number. The pieces stay where they are until
+ * broker_client_written() says so, whatever else is called (broker_client_closed() and broker_free()
+ * apart), so an asynchronous write needs no copy. */
+size_t broker_client_output(struct broker *broker, broker_handle client, struct broker_span *spans, size_t span_max);
+/* The first size bytes of the output are gone. */
+void broker_client_written(struct broker *broker, uint64_t now_ms, broker_handle client, size_t size);
+/* True once the broker is done with the client: when its output is empty, close the transport and
+ * forget the handle; broker_client_closed() is then not needed but harmless. */
+bool broker_client_ended(const struct broker *broker, broker_handle client);
+
+/* Orderly end of the broker: every client gets DISCONNECT 0x8B (MQTT 5.0) and is ended, wills are not
+ * sent, no new client is accepted. Fetch the output as usual. */
+void broker_stop(struct broker *broker, uint64_t now_ms);
+
+/* ---- what happened, for logs and metrics ---- */
+
+struct broker_counters {
+    uint64_t clients_connected;   /* now, with CONNECT accepted */
+    uint64_t sessions;            /* now */
+    uint64_t subscriptions;       /* now */
+    uint64_t retained_messages;   /* now */
+    uint64_t connects_accepted, connects_refused, protocol_errors, takeovers;
+    uint64_t packets_received, packets_sent;
+    uint64_t publications_received; /* from clients */
+    uint64_t publications_sent;     /* to clients */
+    uint64_t dropped_qos0;          /* output full */
+    uint64_t dropped_queue_full;    /* QoS 1 and 2 */
+    uint64_t bytes_received, bytes_sent;
+    uint64_t client_timeouts;
+};
+void broker_read_counters(const struct broker *broker, struct broker_counters *out);
+
+enum broker_note_level { BROKER_NOTE_DEBUG, BROKER_NOTE_INFO, BROKER_NOTE_WARNING };
+struct broker_note {
+    enum broker_note_level level;
+    char text[240]; /* one line, without control characters */
+};
+/* The oldest note not yet fetched; at most 256 are kept, newer ones are counted and dropped. */
+bool broker_next_note(struct broker *broker, struct broker_note *note);
+
+#endif

@@ -1,0 +1,42 @@
+/* A publication: immutable once made, counted, shared by every queue that holds it. */
+#ifndef BROKER_MESSAGE_H
+#define BROKER_MESSAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* Hybrid logical clock stamp (Kulkarni et al. 2014): orders concurrent writes of a retained message the same
+ * way everywhere; equal time and count are decided by the origin. */
+struct stamp {
+    uint64_t wall_ms;
+    uint32_t count;
+    uint8_t origin[16]; /* id of the broker that accepted the publication */
+};
+/* <0, 0, >0 like memcmp. */
+int stamp_compare(const struct stamp *a, const struct stamp *b);
+
+struct message {
+    uint32_t references;
+    uint8_t qos;      /* as published */
+    bool retain;      /* as published */
+    uint32_t topic_size, payload_size, properties_size;
+    const char *topic;         /* inside this allocation, no final zero */
+    const uint8_t *payload;    /* inside this allocation */
+    const uint8_t *properties; /* MQTT 5.0 PUBLISH properties as encoded by the publisher, without length prefix, topic alias,
+                                  subscription identifier and message expiry interval; inside this allocation */
+    uint64_t expires_at_ms;    /* monotonic; UINT64_MAX if it never does (MQTT 5.0 section 3.3.2.3.3) */
+    uint64_t publisher;        /* number of the local session that published, 0 if it came from a peer (no local) */
+    struct stamp stamp;        /* set for retained messages, zero otherwise */
+};
+
+/* The template's views are copied; references becomes 1. NULL when memory is short. */
+struct message *message_new(const struct message *template);
+struct message *message_ref(struct message *message);
+void message_unref(struct message *message); /* NULL is fine */
+/* Bytes it costs in a queue: the size of its allocation. */
+size_t message_cost(const struct message *message);
+/* Seconds of the message expiry interval that are left at now_ms, rounded up; 0 if it is over, UINT32_MAX if it has none. */
+uint32_t message_expiry_left_s(const struct message *message, uint64_t now_ms);
+
+#endif

@@ -1,0 +1,116 @@
+/* The broker's door for peers: who publishes and subscribes where, links, and what crosses them.
+ *
+ * The rules of broker.h hold. Design: DESIGN section 6; byte layout of frames: PROTOCOL.md.
+ *
+ * A peer is known by its 16-byte id. The caller (daemon/node.c) says which peers are alive and which
+ * registry rows they own; the broker says which rows it wants in the registry itself, which peers it
+ * wants to be linked with, and what to send. Every publication is numbered by (origin, epoch, sequence).
+ * A peer that joined a filter sits in the same subscription tree as local sessions.
+ */
+#ifndef BROKER_PEERING_H
+#define BROKER_PEERING_H
+
+#include "broker/broker.h"
+
+struct peer_id {
+    uint8_t bytes[16];
+};
+
+enum row_kind { ROW_NEWPUB = 1, ROW_NEWSUB = 2 };
+
+/* ---- what the registry and the membership say ---- */
+
+/* A verified peer is alive under this epoch. A higher epoch than before means that it restarted and
+ * forgot its joins. Calling it again with the same epoch is harmless. */
+void broker_peer_alive(struct broker *broker, uint64_t now_ms, const struct peer_id *peer, const char *name, uint64_t epoch);
+/* The peer left, is down, or lost its right to be here: its rows, joins and links go. */
+void broker_peer_gone(struct broker *broker, uint64_t now_ms, const struct peer_id *peer);
+/* A row of an alive peer appeared or disappeared. A newpub row may be a cover wider than the topics;
+ * so may a newsub row. Never called for a private topic's sake: a filter here is what its owner signed. */
+void broker_peer_row(struct broker *broker, uint64_t now_ms, const struct peer_id *peer, enum row_kind kind,
+                     const char *filter, size_t filter_size, bool active);
+/* The peer is known to hold our registry log up to this sequence (for the SUBACK barrier, G3). */
+void broker_peer_knows(struct broker *broker, uint64_t now_ms, const struct peer_id *peer, uint64_t sequence);
+
+/* The next change the broker wants in its own registry rows; false when there is none. The filter is
+ * borrowed until the next call of any function of the broker. */
+struct broker_row_change {
+    enum row_kind kind;
+    bool active;
+    const char *filter;
+    size_t filter_size;
+    uint64_t ticket; /* to be given to broker_row_sequenced */
+};
+bool broker_next_row(struct broker *broker, struct broker_row_change *change);
+/* The row of that ticket is in the registry log under this sequence; SUBACKs that depend on it wait for
+ * the peers to know it. */
+void broker_row_sequenced(struct broker *broker, uint64_t now_ms, uint64_t ticket, uint64_t sequence);
+
+/* ---- links ---- */
+
+/* The next peer to dial; false when there is none. Answer with broker_link_open(..., dialled = true) at once
+ * if a dial is started, or broker_dial_failed(). Back-off with jitter (100 ms to 10 s) is the broker's. */
+bool broker_next_dial(struct broker *broker, uint64_t now_ms, struct peer_id *peer);
+void broker_dial_failed(struct broker *broker, uint64_t now_ms, const struct peer_id *peer);
+
+/* A transport is under way (dialled: to the peer named) or has arrived (accepted: peer is NULL until its hello). Returns 0 when too many. */
+broker_handle broker_link_open(struct broker *broker, uint64_t now_ms, bool dialled, const struct peer_id *peer);
+/* The TLS handshake is done; key_thumbprint is the SHA-256 RFC 7638 thumbprint of the far end's key. Now the hello goes out
+ * (both sides send one). For an accepted link both calls come together. */
+void broker_link_ready(struct broker *broker, uint64_t now_ms, broker_handle link, const uint8_t key_thumbprint[32]);
+/* A piece of a WebSocket message; final marks its last piece. One message is one frame. */
+void broker_link_input(struct broker *broker, uint64_t now_ms, broker_handle link, const uint8_t *bytes, size_t size, bool final);
+void broker_link_closed(struct broker *broker, uint64_t now_ms, broker_handle link);
+
+/* The next link that has a frame to send or is to be closed; false when there is none. */
+bool broker_next_link(struct broker *broker, broker_handle *link);
+/* The oldest whole frame to send; false when there is none. It stays where it is until broker_link_written(). */
+bool broker_link_output(struct broker *broker, uint64_t now_ms, broker_handle link, struct broker_span *frame);
+void broker_link_written(struct broker *broker, uint64_t now_ms, broker_handle link);
+/* True once the broker is done with the link: send what is left, close it, forget it. */
+bool broker_link_ended(const struct broker *broker, broker_handle link);
+
+/* A question the hello raises; pure, answered at once. */
+struct peer_answer {
+    bool allowed;
+    struct peer_id id;
+    char name[64];
+    uint64_t valid_for_ms; /* until the token expires */
+    char reason[160];      /* when not allowed: what is wrong and what to do */
+};
+struct peer_questions {
+    void *context;
+    /* Is the holder of this key, who shows this token, a broker of our federation? */
+    void (*who_is)(void *context, const uint8_t key_thumbprint[32], const uint8_t *token, size_t token_size, struct peer_answer *answer);
+};
+/* The token this broker shows in its hello; copied. Without it no link is made. May be called again to renew. */
+int broker_set_identity(struct broker *broker, const uint8_t *token, size_t token_size, const struct peer_questions *questions);
+
+/* ---- listings ---- */
+
+enum link_state { LINK_DIALLING, LINK_HANDSHAKE, LINK_UP, LINK_CLOSING };
+struct link_info {
+    struct peer_id peer;
+    char name[64];
+    enum link_state state;
+    bool dialled;
+    uint64_t up_since_ms;
+    uint32_t joined_here, joined_there; /* filters this peer joined at us, and we at it */
+    uint64_t publications_sent, publications_received, frames_sent, frames_received, bytes_sent, bytes_received;
+    uint64_t invites_sent, invites_received;
+    uint64_t repeated;  /* received again and dropped */
+    uint64_t lost;      /* gaps in the received sequence */
+    uint64_t dropped;   /* not sent: outbox full or replay window over */
+    uint64_t outbox_messages, outbox_bytes;
+};
+/* Fills info for the link at position index (0, 1, ...) in a stable order; false past the end. One entry per peer with a link, or with
+ * counters from an earlier one (state then LINK_CLOSING if none is open). */
+bool broker_link_at(const struct broker *broker, size_t index, struct link_info *info);
+
+struct peering_counters {
+    uint64_t links_up, links_opened, links_refused, dials_failed, frames_malformed;
+    uint64_t barriers_waited, barriers_timed_out, replayed, replay_expired;
+};
+void broker_read_peering_counters(const struct broker *broker, struct peering_counters *out);
+
+#endif

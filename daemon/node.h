@@ -1,0 +1,69 @@
+/* A node: the three cores joined, and nothing else. Pure as they are: the daemon runs one on real sockets, the simulator many on virtual ones.
+ *
+ * node_pump() is the one place where a core's output becomes another's input. Call it after every call into the node or its broker or gossip; it returns when
+ * nothing is left to hand over, having called the ports for what must leave.
+ */
+#ifndef DAEMON_NODE_H
+#define DAEMON_NODE_H
+
+#include "auth/trust.h"
+#include "broker/broker.h"
+#include "broker/peering.h"
+#include "gossip/gossip.h"
+
+struct node;
+
+enum node_log_level { NODE_LOG_DEBUG, NODE_LOG_INFO, NODE_LOG_WARNING, NODE_LOG_ERROR };
+
+/* What the world does for the node. None may call back into it. */
+struct node_ports {
+    void *context;
+    void (*send_datagram)(void *context, const struct gossip_address *to, const uint8_t *bytes, size_t size);
+    /* This client (link) has output or has ended: fetch with broker_client_output (broker_link_output) soon; naming it twice is harmless. */
+    void (*client_ready)(void *context, broker_handle client);
+    void (*link_ready)(void *context, broker_handle link);
+    /* Start to dial this address for this link. Later: broker_link_ready() or broker_link_closed(). */
+    void (*dial)(void *context, broker_handle link, const struct gossip_address *to, const char *peer_name);
+    /* One line: event is a short constant name ("member", "link", "refused" ...). */
+    void (*log)(void *context, enum node_log_level level, const char *event, const char *text);
+    /* The epoch was raised past what others remember: keep it. */
+    void (*save_epoch)(void *context, uint64_t epoch);
+};
+
+struct node_options {
+    const char *name, *federation;
+    const struct auth_key *key; /* borrowed while the node lives; NULL for a broker alone (no peers listener), then no gossip */
+    const struct auth_key *const *issuers;
+    size_t issuer_count;
+    const char *token;
+    size_t token_size;
+    const struct auth_ring *ring;
+    struct gossip_address advertise;
+    uint64_t epoch, seed;
+    const char *const *private_filters;
+    size_t private_filter_count;
+    struct broker_limits broker_limits;
+    struct gossip_limits gossip_limits;
+    struct broker_questions questions;
+    struct node_ports ports;
+};
+
+struct node *node_new(const struct node_options *options, uint64_t now_ms, int64_t wall_ms);
+void node_free(struct node *node);
+
+/* The wall clock's reading, whenever convenient (each turn of the loop): for token expiry and the hybrid clock only. */
+void node_set_wall(struct node *node, uint64_t now_ms, int64_t wall_ms);
+
+struct broker *node_broker(struct node *node);
+struct gossip *node_gossip(struct node *node); /* NULL for a broker alone */
+
+void node_datagram(struct node *node, uint64_t now_ms, const struct gossip_address *from, const uint8_t *bytes, size_t size);
+uint64_t node_deadline_ms(const struct node *node);
+void node_tick(struct node *node, uint64_t now_ms); /* ticks the cores and pumps */
+void node_pump(struct node *node, uint64_t now_ms);
+
+/* Leaves in order: tells the federation, ends clients and links. node_left() is true once done. */
+void node_leave(struct node *node, uint64_t now_ms);
+bool node_left(const struct node *node);
+
+#endif

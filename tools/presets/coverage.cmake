@@ -1,0 +1,2 @@
+set(CMAKE_BUILD_TYPE Debug CACHE STRING "")
+set(CMAKE_C_FLAGS "--coverage -O0" CACHE STRING "")
