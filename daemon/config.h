@@ -1,0 +1,103 @@
+/* The configuration: one YAML file, read wholly, all of its faults named at once.
+ *
+ * A fault reads "file:line: what is wrong, and what to write". Paths are made absolute relative to the file. Nothing but text and numbers is in here; the
+ * files it names are read by identity.h.
+ */
+#ifndef DAEMON_CONFIG_H
+#define DAEMON_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "broker/broker.h"
+#include "daemon/log.h"
+#include "gossip/gossip.h"
+
+#define CONFIG_LISTENERS_MAX 16u /* per kind */
+#define CONFIG_BOOTSTRAP_MAX 64u
+#define CONFIG_FILTERS_MAX 256u
+#define CONFIG_ISSUERS_MAX 8u
+#define CONFIG_FAULTS_MAX 100u /* more are not kept */
+
+/* HOST:PORT as written: "0.0.0.0:1883", "[::1]:1883", "edge-2.example:7100". */
+struct config_address {
+    char host[256];
+    uint16_t port;
+    int line;    /* in the file; 0 without one */
+    char ip[46]; /* numeric text of host: set while reading if host is numeric, for listeners by resolve_listeners() otherwise */
+};
+
+struct config_listeners {
+    size_t count;
+    struct config_address items[CONFIG_LISTENERS_MAX];
+};
+
+struct config_path {
+    char *path; /* absolute; NULL if not given */
+    int line;
+};
+
+struct config {
+    char *file;     /* absolute path of the configuration, NULL without one */
+    char *name;     /* the broker's */
+    int name_line;
+    char *data_dir; /* absolute; NULL: everything in memory */
+    struct {
+        struct config_path token, key;
+        size_t issuer_count;
+        struct config_path issuers[CONFIG_ISSUERS_MAX];
+    } identity;
+    struct {
+        struct config_listeners mqtt, ws, peers, admin;
+    } listen;
+    struct {
+        char *name; /* "default" if not given */
+        bool has_advertise;
+        struct config_address advertise;
+        size_t bootstrap_count;
+        struct config_address bootstrap[CONFIG_BOOTSTRAP_MAX];
+        struct config_path gossip_key;
+        size_t private_topic_count;
+        char *private_topics[CONFIG_FILTERS_MAX];
+    } federation;
+    struct {
+        bool anonymous_everywhere; /* clients.anonymous: true; by default anonymous clients are welcome from loopback only */
+        bool anonymous_nowhere;    /* clients.anonymous: false */
+    } clients;
+    struct broker_limits broker_limits; /* 0 where not given: the core's default */
+    struct gossip_limits gossip_limits;
+    enum log_level log_level;
+};
+
+struct config_fault {
+    bool warning; /* worth a line, and the daemon runs all the same */
+    int line;     /* 0: the file as a whole */
+    char text[400];
+};
+
+struct config_faults {
+    size_t count;    /* kept */
+    size_t errors;   /* those that are no warnings, also the ones not kept */
+    struct config_fault items[CONFIG_FAULTS_MAX];
+};
+
+void config_fault_add(struct config_faults *faults, bool warning, int line, const char *format, ...) __attribute__((format(printf, 4, 5)));
+/* Sorted by line; equal lines keep their order. */
+void config_faults_sort(struct config_faults *faults);
+/* "file:line: text" (no line if it is 0), with a final zero; cut at size. */
+void config_fault_format(const struct config_fault *fault, const char *file, char *out, size_t size);
+
+/* Reads the file. Returns NULL when there is no use in going on (it cannot be read, is no YAML, memory is short); else a
+ * configuration, good if no errors were added. path is used in faults as it is given. */
+struct config *config_read(const char *path, struct config_faults *faults);
+/* The same from text; dir is the absolute folder that paths are relative to. */
+struct config *config_parse(const char *text, size_t size, const char *dir, struct config_faults *faults);
+/* What runs without a file: one broker, in memory, MQTT on 127.0.0.1:1883, admin on 127.0.0.1:9100. NULL when memory is short. */
+struct config *config_default(void);
+void config_free(struct config *config);
+
+/* True for 127.0.0.0/8, ::1 and IPv4-mapped loopback, in numeric text. */
+bool config_ip_is_loopback(const char *ip);
+
+#endif

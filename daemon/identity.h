@@ -1,0 +1,24 @@
+/* Who we are: the key, token, issuers and gossip keys that the configuration names, read into memory. */
+#ifndef DAEMON_IDENTITY_H
+#define DAEMON_IDENTITY_H
+
+#include "auth/trust.h"
+#include "daemon/config.h"
+
+struct identity {
+    struct auth_key *key; /* our pair; NULL for a broker alone (no peers listener) */
+    struct auth_key *issuers[CONFIG_ISSUERS_MAX];
+    size_t issuer_count;
+    char *token; /* without surrounding white space, with a final zero */
+    size_t token_size;
+    struct auth_ring ring;
+    /* Empty if the token is good at the time of reading, else why not: such a broker serves its own site and gets no links. */
+    char token_fault[200];
+};
+
+/* Reads all files of config, adding a fault for each that is missing, unreadable or wrong, in the lines that name them. A token that does not fit is an error for
+ * --check (token_is_error) and a warning for a daemon that starts. wall_s: seconds since 1970. */
+void identity_read(struct identity *identity, const struct config *config, bool token_is_error, int64_t wall_s, struct config_faults *faults);
+void identity_deinit(struct identity *identity);
+
+#endif
