@@ -1,0 +1,214 @@
+#include "daemon/node_inside.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static_assert(ROW_NEWPUB == (int)GOSSIP_NEWPUB && ROW_NEWSUB == (int)GOSSIP_NEWSUB, "kinds of rows cross from core to core as they are");
+static_assert(sizeof(struct peer_id) == sizeof(struct member_id), "ids too");
+
+static struct peer_id peer_of(const struct member_id *id) {
+    struct peer_id peer;
+    memcpy(peer.bytes, id->bytes, sizeof(peer.bytes));
+    return peer;
+}
+
+static struct member_id member_of(const struct peer_id *peer) {
+    struct member_id id;
+    memcpy(id.bytes, peer->bytes, sizeof(id.bytes));
+    return id;
+}
+
+/* ---- life ---- */
+
+/* A broker alone has no key; its id only breaks ties between its own stamps. */
+static void choose_id(struct node *node, const struct node_options *options) {
+    if (options->key == NULL) {
+        memcpy(node->id.bytes, &options->seed, sizeof(options->seed));
+        return;
+    }
+    uint8_t thumbprint[AUTH_THUMBPRINT_SIZE];
+    auth_key_thumbprint(options->key, thumbprint);
+    memcpy(node->id.bytes, thumbprint, sizeof(node->id.bytes));
+}
+
+static bool make_broker(struct node *node, const struct node_options *options, uint64_t now_ms) {
+    struct broker_options broker = {
+        .name = options->name,
+        .epoch = options->epoch,
+        .seed = options->seed,
+        .private_filters = options->private_filters,
+        .private_filter_count = options->private_filter_count,
+        .limits = options->broker_limits,
+        .questions = options->questions,
+    };
+    memcpy(broker.id, node->id.bytes, sizeof(broker.id));
+    node->broker = broker_new(&broker, now_ms);
+    if (node->broker == NULL) return false;
+    if (options->key == NULL) return true;
+    const struct peer_questions questions = node_peer_questions(node);
+    return broker_set_identity(node->broker, (const uint8_t *)options->token, options->token_size, &questions) == 0;
+}
+
+static bool make_gossip(struct node *node, const struct node_options *options, uint64_t now_ms) {
+    if (options->key == NULL) return true;
+    uint8_t point[GOSSIP_PUBLIC_KEY_SIZE];
+    auth_key_point(options->key, point);
+    struct gossip_key keys[AUTH_RING_MAX];
+    for (size_t i = 0; i < options->ring->count; i++) {
+        memcpy(keys[i].id, options->ring->keys[i].id, sizeof(keys[i].id));
+        memcpy(keys[i].key, options->ring->keys[i].key, sizeof(keys[i].key));
+    }
+    const struct gossip_options gossip = {
+        .name = options->name,
+        .federation = options->federation,
+        .advertise = options->advertise,
+        .epoch = options->epoch,
+        .seed = options->seed,
+        .public_key = point,
+        .token = (const uint8_t *)options->token,
+        .token_size = options->token_size,
+        .keys = keys,
+        .key_count = options->ring->count,
+        .limits = options->gossip_limits,
+        .crypto = node_gossip_crypto(node),
+    };
+    node->gossip = gossip_new(&gossip, now_ms);
+    return node->gossip != NULL;
+}
+
+struct node *node_new(const struct node_options *options, uint64_t now_ms, int64_t wall_ms) {
+    struct node *node = calloc(1, sizeof(*node));
+    if (node == NULL) return NULL;
+    node->ports = options->ports;
+    node->trust = (struct auth_trust){
+        .key = options->key, .issuers = options->issuers, .issuer_count = options->issuer_count, .wall_s = wall_ms / 1000};
+    choose_id(node, options);
+    if (!make_broker(node, options, now_ms) || !make_gossip(node, options, now_ms)) {
+        node_free(node);
+        return NULL;
+    }
+    node_set_wall(node, now_ms, wall_ms);
+    return node;
+}
+
+void node_free(struct node *node) {
+    if (node == NULL) return;
+    gossip_free(node->gossip);
+    broker_free(node->broker);
+    free(node);
+}
+
+void node_set_wall(struct node *node, uint64_t now_ms, int64_t wall_ms) {
+    node->trust.wall_s = wall_ms / 1000;
+    broker_set_wall_offset(node->broker, wall_ms - (int64_t)now_ms);
+}
+
+struct broker *node_broker(struct node *node) {
+    return node->broker;
+}
+
+struct gossip *node_gossip(struct node *node) {
+    return node->gossip;
+}
+
+/* ---- from core to core ---- */
+
+static void on_gossip_event(struct node *node, uint64_t now_ms, const struct gossip_event *event) {
+    const struct peer_id peer = peer_of(&event->id);
+    node_log_gossip_event(node, event);
+    switch (event->kind) {
+    case GOSSIP_MEMBER:
+        if (event->state == MEMBER_ALIVE) broker_peer_alive(node->broker, now_ms, &peer, event->name, event->epoch);
+        if (event->state == MEMBER_DOWN || event->state == MEMBER_LEFT) broker_peer_gone(node->broker, now_ms, &peer);
+        break;
+    case GOSSIP_ROW:
+        broker_peer_row(node->broker, now_ms, &peer, (enum row_kind)event->row_kind, event->filter, event->filter_size, event->active);
+        break;
+    case GOSSIP_KNOWS: broker_peer_knows(node->broker, now_ms, &peer, event->sequence); break;
+    case GOSSIP_EPOCH: node->ports.save_epoch(node->ports.context, event->epoch); break;
+    case GOSSIP_REFUSED:
+    case GOSSIP_REFUSED_US:
+    case GOSSIP_CLONED:
+    case GOSSIP_WARNING: break; /* for the log only */
+    }
+}
+
+static void on_row_change(struct node *node, uint64_t now_ms, const struct broker_row_change *change) {
+    const uint64_t ticket = change->ticket;
+    uint64_t sequence = 0;
+    if (node->gossip != NULL) {
+        const enum gossip_row_kind kind = (enum gossip_row_kind)change->kind;
+        sequence = change->active ? gossip_row_put(node->gossip, now_ms, kind, change->filter, change->filter_size)
+                                  : gossip_row_delete(node->gossip, now_ms, kind, change->filter, change->filter_size);
+    }
+    broker_row_sequenced(node->broker, now_ms, ticket, sequence);
+}
+
+static void on_dial(struct node *node, uint64_t now_ms, const struct peer_id *peer) {
+    const struct member_id id = member_of(peer);
+    struct member_info member;
+    const bool reachable = node->gossip != NULL && !node->leaving && gossip_member_find(node->gossip, now_ms, &id, &member) && member.address.family != 0;
+    const broker_handle link = reachable ? broker_link_open(node->broker, now_ms, true, peer) : 0;
+    if (link == 0)
+        broker_dial_failed(node->broker, now_ms, peer);
+    else
+        node->ports.dial(node->ports.context, link, &member.address, member.name);
+}
+
+/* One round: what gossip learnt goes to the broker, what the broker wants in its rows goes to gossip, and dials go out. True if anything was handed over, for that may have
+ * made more. It ends: each round uses up finite queues, and a dial that failed waits for its back-off. */
+static bool hand_over(struct node *node, uint64_t now_ms) {
+    bool any = false;
+    struct gossip_event event;
+    struct broker_row_change change;
+    struct peer_id peer;
+    for (; node->gossip != NULL && gossip_next_event(node->gossip, &event); any = true) on_gossip_event(node, now_ms, &event);
+    for (; broker_next_row(node->broker, &change); any = true) on_row_change(node, now_ms, &change);
+    for (; broker_next_dial(node->broker, now_ms, &peer); any = true) on_dial(node, now_ms, &peer);
+    return any;
+}
+
+void node_pump(struct node *node, uint64_t now_ms) {
+    const struct node_ports *ports = &node->ports;
+    struct gossip_datagram datagram;
+    struct broker_note note;
+    broker_handle handle;
+    while (hand_over(node, now_ms)) continue;
+    while (node->gossip != NULL && gossip_next_datagram(node->gossip, &datagram))
+        ports->send_datagram(ports->context, &datagram.to, datagram.bytes, datagram.size);
+    while (broker_next_client(node->broker, &handle)) ports->client_ready(ports->context, handle);
+    while (broker_next_link(node->broker, &handle)) ports->link_ready(ports->context, handle);
+    while (broker_next_note(node->broker, &note)) node_log_broker_note(node, &note);
+}
+
+/* ---- from outside ---- */
+
+void node_datagram(struct node *node, uint64_t now_ms, const struct gossip_address *from, const uint8_t *bytes, size_t size) {
+    if (node->gossip != NULL) gossip_receive(node->gossip, now_ms, from, bytes, size);
+}
+
+uint64_t node_deadline_ms(const struct node *node) {
+    const uint64_t broker = broker_deadline_ms(node->broker);
+    const uint64_t gossip = node->gossip != NULL ? gossip_deadline_ms(node->gossip) : UINT64_MAX;
+    return broker < gossip ? broker : gossip;
+}
+
+void node_tick(struct node *node, uint64_t now_ms) {
+    broker_tick(node->broker, now_ms);
+    if (node->gossip != NULL) gossip_tick(node->gossip, now_ms);
+    node_pump(node, now_ms);
+}
+
+/* Clients go first: what they still publish is refused, so that the last word to the federation is true when it is said. */
+void node_leave(struct node *node, uint64_t now_ms) {
+    if (node->leaving) return;
+    node->leaving = true;
+    broker_stop(node->broker, now_ms);
+    if (node->gossip != NULL) gossip_leave(node->gossip, now_ms);
+    node_pump(node, now_ms);
+}
+
+bool node_left(const struct node *node) {
+    return node->leaving && (node->gossip == NULL || gossip_left(node->gossip));
+}
