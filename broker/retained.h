@@ -29,6 +29,8 @@ bool retained_has(const struct retained *retained, const char *topic, size_t siz
 
 size_t retained_count(const struct retained *retained); /* without tombstones */
 uint64_t retained_bytes(const struct retained *retained);
+/* The next time at which retained_tick() has work; UINT64_MAX if none. */
+uint64_t retained_deadline_ms(const struct retained *retained);
 void retained_tick(struct retained *retained, uint64_t now_ms); /* drops what expired, a bounded amount per call */
 
 #endif

@@ -1,0 +1,290 @@
+#include "broker/retained.h"
+
+#include "broker/timers.h"
+#include "broker/tree.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A broker that was away for longer than this may bring a deleted message back. */
+#define TOMBSTONE_MS (7u * 24 * 3600 * 1000)
+
+enum { TICK_MAX = 256 };
+
+/* The item of a tree node: the last message of this topic, or the tombstone of one. */
+struct entry {
+    struct timer timer; /* first: the timer of an entry is the entry. Expiry of the message, or the end of the tombstone */
+    struct tree_node *node;
+    struct message *message;
+    struct entry *older, *newer; /* tombstones by age */
+};
+
+struct retained {
+    struct tree tree;
+    struct timers timers;
+    struct entry *oldest_tombstone, *newest_tombstone;
+    uint64_t bytes, bytes_max;
+    size_t live, tombstones;
+    uint32_t messages_max;
+};
+
+struct retained *retained_new(uint64_t bytes_max, uint32_t messages_max, uint64_t seed)
+{
+    struct retained *retained = calloc(1, sizeof *retained);
+
+    if (retained == NULL || tree_init(&retained->tree, seed) != 0) {
+        free(retained);
+        return NULL;
+    }
+    retained->bytes_max = bytes_max;
+    retained->messages_max = messages_max;
+    return retained;
+}
+
+void retained_free(struct retained *retained)
+{
+    if (retained == NULL)
+        return;
+    for (struct tree_node *node = retained->tree.root; node != NULL; node = tree_next(node)) {
+        struct entry *entry = node->item;
+        if (entry != NULL) {
+            message_unref(entry->message);
+            free(entry);
+        }
+    }
+    tree_deinit(&retained->tree);
+    free(retained);
+}
+
+static bool is_tombstone(const struct message *message)
+{
+    return message->payload_size == 0;
+}
+
+static size_t entry_cost(const struct message *message)
+{
+    return sizeof(struct entry) + message_cost(message);
+}
+
+/* Takes the entry's message out of the books; the entry stays. */
+static void unaccount(struct retained *retained, struct entry *entry)
+{
+    retained->bytes -= entry_cost(entry->message);
+    timer_clear(&retained->timers, &entry->timer);
+    if (!is_tombstone(entry->message)) {
+        retained->live--;
+        return;
+    }
+    retained->tombstones--;
+    *(entry->older ? &entry->older->newer : &retained->oldest_tombstone) = entry->newer;
+    *(entry->newer ? &entry->newer->older : &retained->newest_tombstone) = entry->older;
+    entry->older = entry->newer = NULL;
+}
+
+static void account(struct retained *retained, uint64_t now_ms, struct entry *entry)
+{
+    retained->bytes += entry_cost(entry->message);
+    if (!is_tombstone(entry->message)) {
+        retained->live++;
+        timer_set(&retained->timers, &entry->timer, entry->message->expires_at_ms);
+        return;
+    }
+    retained->tombstones++;
+    timer_set(&retained->timers, &entry->timer, now_ms + TOMBSTONE_MS);
+    entry->older = retained->newest_tombstone;
+    *(entry->older ? &entry->older->newer : &retained->oldest_tombstone) = entry;
+    retained->newest_tombstone = entry;
+}
+
+static void entry_drop(struct retained *retained, struct entry *entry)
+{
+    struct tree_node *node = entry->node;
+
+    unaccount(retained, entry);
+    message_unref(entry->message);
+    free(entry);
+    node->item = NULL;
+    tree_prune(&retained->tree, node);
+}
+
+/* Drops the oldest tombstones, apart from the one of this entry, until a message in place of the entry's fits. */
+static bool make_room(struct retained *retained, const struct entry *entry, const struct message *message)
+{
+    size_t released = entry != NULL ? entry_cost(entry->message) : 0;
+    size_t slots = entry != NULL ? 1 : 0;
+
+    for (;;) {
+        struct entry *victim = retained->oldest_tombstone;
+        if (retained->bytes - released + entry_cost(message) <= retained->bytes_max &&
+            retained->live + retained->tombstones - slots < retained->messages_max)
+            return true;
+        if (victim != NULL && victim == entry)
+            victim = victim->newer;
+        if (victim == NULL)
+            return false;
+        entry_drop(retained, victim);
+    }
+}
+
+enum retained_result retained_set(struct retained *retained, uint64_t now_ms, struct message *message)
+{
+    struct tree_path path;
+    struct tree_node *node;
+    struct entry *entry;
+
+    tree_path_of(&retained->tree, message->topic, message->topic_size, &path);
+    node = tree_find(&retained->tree, &path);
+    entry = node != NULL ? node->item : NULL;
+    if (entry != NULL && stamp_compare(&entry->message->stamp, &message->stamp) >= 0)
+        return RETAINED_OLDER;
+    if (!make_room(retained, entry, message)) {
+        if (entry == NULL || !is_tombstone(message))
+            return RETAINED_FULL;
+        /* A delete must work in a full store: what remains is that the message is gone. */
+        entry_drop(retained, entry);
+        return RETAINED_STORED;
+    }
+    if (entry == NULL) {
+        entry = calloc(1, sizeof *entry);
+        node = entry != NULL ? tree_make(&retained->tree, &path) : NULL;
+        if (node == NULL) {
+            free(entry);
+            return RETAINED_NO_MEMORY;
+        }
+        entry->node = node;
+        node->item = entry;
+    } else {
+        unaccount(retained, entry);
+        message_unref(entry->message);
+    }
+    entry->message = message_ref(message);
+    account(retained, now_ms, entry);
+    return RETAINED_STORED;
+}
+
+struct walk {
+    const struct tree *tree;
+    const struct tree_path *path;
+    uint64_t now_ms;
+    bool with_tombstones;
+    retained_on_message *on_message;
+    void *context;
+};
+
+static bool show(const struct walk *walk, const struct tree_node *node)
+{
+    const struct entry *entry = node->item;
+
+    if (entry == NULL || entry->message->expires_at_ms <= walk->now_ms)
+        return true;
+    if (is_tombstone(entry->message) && !walk->with_tombstones)
+        return true;
+    return walk->on_message(walk->context, entry->message);
+}
+
+/* Wildcards do not match a first level that starts with $ (MQTT-4.7.2-1). */
+static bool hidden(const struct tree_node *node, size_t level)
+{
+    return level == 0 && node->level_size > 0 && node->level[0] == '$';
+}
+
+/* The node and everything under it. */
+static bool show_all(const struct walk *walk, const struct tree_node *top)
+{
+    const struct tree_node *node = top;
+
+    for (;;) {
+        if (!show(walk, node))
+            return false;
+        if (node->first_child != NULL) {
+            node = node->first_child;
+            continue;
+        }
+        while (node != top && node->next == NULL)
+            node = node->parent;
+        if (node == top)
+            return true;
+        node = node->next;
+    }
+}
+
+static bool level_is(const struct tree_path *path, size_t level, char wildcard)
+{
+    return path->levels[level].size == 1 && path->levels[level].text[0] == wildcard;
+}
+
+static bool match_below(const struct walk *walk, const struct tree_node *node, size_t level)
+{
+    const struct tree_node *child;
+
+    if (level == walk->path->count)
+        return show(walk, node);
+    if (level_is(walk->path, level, '#')) {
+        if (level > 0)
+            return show_all(walk, node);
+        for (child = node->first_child; child != NULL; child = child->next)
+            if (!hidden(child, level) && !show_all(walk, child))
+                return false;
+        return true;
+    }
+    if (level_is(walk->path, level, '+')) {
+        for (child = node->first_child; child != NULL; child = child->next)
+            if (!hidden(child, level) && !match_below(walk, child, level + 1))
+                return false;
+        return true;
+    }
+    child = tree_child(walk->tree, node, walk->path, level);
+    return child == NULL || match_below(walk, child, level + 1);
+}
+
+void retained_match(struct retained *retained, uint64_t now_ms, const char *filter, size_t size, bool with_tombstones,
+                    retained_on_message *on_message, void *context)
+{
+    struct tree_path path;
+    struct walk walk = {.tree = &retained->tree,
+                        .path = &path,
+                        .now_ms = now_ms,
+                        .with_tombstones = with_tombstones,
+                        .on_message = on_message,
+                        .context = context};
+
+    tree_path_of(&retained->tree, filter, size, &path);
+    match_below(&walk, retained->tree.root, 0);
+}
+
+bool retained_has(const struct retained *retained, const char *topic, size_t size)
+{
+    struct tree_path path;
+    const struct tree_node *node;
+    const struct entry *entry;
+
+    tree_path_of(&retained->tree, topic, size, &path);
+    node = tree_find(&retained->tree, &path);
+    entry = node != NULL ? node->item : NULL;
+    return entry != NULL && !is_tombstone(entry->message);
+}
+
+size_t retained_count(const struct retained *retained)
+{
+    return retained->live;
+}
+
+uint64_t retained_bytes(const struct retained *retained)
+{
+    return retained->bytes;
+}
+
+uint64_t retained_deadline_ms(const struct retained *retained)
+{
+    return timers_due_ms(&retained->timers);
+}
+
+void retained_tick(struct retained *retained, uint64_t now_ms)
+{
+    for (int i = 0; i < TICK_MAX; i++) {
+        struct timer *timer = timers_take(&retained->timers, now_ms);
+        if (timer == NULL)
+            return;
+        entry_drop(retained, (struct entry *)timer);
+    }
+}
