@@ -17,7 +17,7 @@ struct identity {
 };
 
 /* Reads all files of config, adding a fault for each that is missing, unreadable or wrong, in the lines that name them. A token that does not fit is an error for
- * --check (token_is_error) and a warning for a daemon that starts. wall_s: seconds since 1970. */
+ * --check (token_is_error) and no fault for a daemon that starts, which says it in one line of its log (token_fault). wall_s: seconds since 1970. */
 void identity_read(struct identity *identity, const struct config *config, bool token_is_error, int64_t wall_s, struct config_faults *faults);
 void identity_deinit(struct identity *identity);
 

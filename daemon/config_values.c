@@ -1,0 +1,333 @@
+#include "daemon/config_values.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/topic.h"
+
+#define PATH_MAX_SHOWN 128u
+
+int config_line(const yaml_node_t *node) {
+    return (int)node->start_mark.line + 1;
+}
+
+char *config_absolute(const char *dir, const char *path) {
+    const size_t size = strlen(dir) + strlen(path) + 2;
+    char *absolute = malloc(size);
+    if (absolute == NULL) return NULL;
+    if (path[0] == '/')
+        snprintf(absolute, size, "%s", path);
+    else
+        snprintf(absolute, size, "%s/%s", dir, path);
+    return absolute;
+}
+
+static void *target(struct config_reader *reader, const struct config_key *key) {
+    return (char *)reader->config + key->offset;
+}
+
+static void fault(struct config_reader *reader, const yaml_node_t *node, const char *path, const char *what, const char *write) {
+    config_fault_add(reader->faults, false, config_line(node), "%s %s; write %s", path, what, write);
+}
+
+/* The text of a scalar (libyaml ends it with a zero); NULL, and a fault, for anything else and for nothing. */
+static const char *scalar(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *node) {
+    if (node->type == YAML_SEQUENCE_NODE) {
+        fault(reader, node, path, "is a list", key->write);
+        return NULL;
+    }
+    if (node->type != YAML_SCALAR_NODE) {
+        fault(reader, node, path, "has keys below it", key->write);
+        return NULL;
+    }
+    const char *text = (const char *)node->data.scalar.value;
+    if (node->data.scalar.length == 0) {
+        fault(reader, node, path, "is empty", key->write);
+        return NULL;
+    }
+    if (strlen(text) != node->data.scalar.length) {
+        fault(reader, node, path, "holds a zero character", key->write);
+        return NULL;
+    }
+    return text;
+}
+
+static void bad_value(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *node, const char *text,
+                      const char *why) {
+    config_fault_add(reader->faults, false, config_line(node), "%s: \"%.100s\" %s; write %s", path, text, why, key->write);
+}
+
+static char *copy(struct config_reader *reader, char *text) {
+    if (text == NULL) reader->no_memory = true;
+    return text;
+}
+
+/* ---- mappings ---- */
+
+static const struct config_key *find_key(const struct config_key *keys, size_t count, const char *name) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(keys[i].name, name) == 0) return &keys[i];
+    return NULL;
+}
+
+static void unknown_key(struct config_reader *reader, const struct config_key *mapping, const char *path, const yaml_node_t *node) {
+    const char *name = (const char *)node->data.scalar.value;
+    const char *nearest = config_nearest(mapping->children, mapping->child_count, name);
+    if (nearest != NULL) {
+        config_fault_add(reader->faults, false, config_line(node), "unknown key \"%.60s\"; write \"%s\"", path, nearest);
+        return;
+    }
+    char known[300] = "";
+    size_t used = 0;
+    for (size_t i = 0; i < mapping->child_count && used < sizeof(known); i++)
+        used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i == 0 ? "" : ", ", mapping->children[i].name);
+    config_fault_add(reader->faults, false, config_line(node), "unknown key \"%.60s\"; write one of: %s", path, known);
+}
+
+/* The line of an earlier pair with the same key, or 0. */
+static int given_before(struct config_reader *reader, const yaml_node_t *mapping, const yaml_node_pair_t *pair, const char *name) {
+    for (const yaml_node_pair_t *earlier = mapping->data.mapping.pairs.start; earlier < pair; earlier++) {
+        const yaml_node_t *key = yaml_document_get_node(reader->document, earlier->key);
+        if (key->type == YAML_SCALAR_NODE && strcmp((const char *)key->data.scalar.value, name) == 0) return config_line(key);
+    }
+    return 0;
+}
+
+static void read_pair(struct config_reader *reader, const struct config_key *mapping, const char *path, const yaml_node_t *node,
+                      const yaml_node_pair_t *pair) {
+    const yaml_node_t *name_node = yaml_document_get_node(reader->document, pair->key);
+    yaml_node_t *value = yaml_document_get_node(reader->document, pair->value);
+    char below[PATH_MAX_SHOWN];
+    if (name_node->type != YAML_SCALAR_NODE) {
+        config_fault_add(reader->faults, false, config_line(name_node), "a key must be a word; write KEY: VALUE");
+        return;
+    }
+    const char *name = (const char *)name_node->data.scalar.value;
+    snprintf(below, sizeof(below), "%s%s%.60s", path, path[0] == '\0' ? "" : ".", name);
+    const int first = given_before(reader, node, pair, name);
+    if (first != 0) {
+        config_fault_add(reader->faults, false, config_line(name_node), "%s was given before, in line %d; write it once", below, first);
+        return;
+    }
+    const struct config_key *key = find_key(mapping->children, mapping->child_count, name);
+    if (key == NULL)
+        unknown_key(reader, mapping, below, name_node);
+    else
+        key->read(reader, key, below, value);
+}
+
+void config_read_mapping(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+    const bool nothing = value->type == YAML_SCALAR_NODE && value->data.scalar.length == 0 && value->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+    if (nothing) return; /* all keys below it are commented out */
+    if (value->type != YAML_MAPPING_NODE) {
+        fault(reader, value, path[0] == '\0' ? "the configuration" : path, "has no keys below it", "one KEY: VALUE a line");
+        return;
+    }
+    for (const yaml_node_pair_t *pair = value->data.mapping.pairs.start; pair < value->data.mapping.pairs.top; pair++)
+        read_pair(reader, key, path, value, pair);
+}
+
+/* ---- single values ---- */
+
+void config_read_name(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+    char **name = target(reader, key);
+    const char *text = scalar(reader, key, path, value);
+    if (name == &reader->config->name) reader->config->name_line = config_line(value); /* given, be it good or not */
+    if (text == NULL) return;
+    for (const char *c = text; *c != '\0'; c++) {
+        if (isalnum((unsigned char)*c) || strchr("._-", *c) != NULL) continue;
+        bad_value(reader, key, path, value, text, "has characters other than letters, digits, '.', '_' and '-'");
+        return;
+    }
+    if (strlen(text) > GOSSIP_NAME_MAX) {
+        bad_value(reader, key, path, value, text, "is longer than 63 characters");
+        return;
+    }
+    free(*name);
+    *name = copy(reader, strdup(text));
+}
+
+void config_read_data_dir(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+    const char *text = scalar(reader, key, path, value);
+    if (text == NULL) return;
+    char **out = target(reader, key);
+    free(*out);
+    *out = copy(reader, config_absolute(reader->dir, text));
+}
+
+/* The line is set even if the value is bad: a key that was given is not reported as missing too. */
+static bool set_path(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *node, struct config_path *out) {
+    const char *text = scalar(reader, key, path, node);
+    out->line = config_line(node);
+    if (text == NULL) return false;
+    out->path = copy(reader, config_absolute(reader->dir, text));
+    return true;
+}
+
+void config_read_path(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+    set_path(reader, key, path, value, target(reader, key));
+}
+
+void config_read_number(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+    const char *text = scalar(reader, key, path, value);
+    uint64_t number = 0;
+    if (text == NULL) return;
+    for (const char *c = text; *c != '\0'; c++) {
+        const bool digit = *c >= '0' && *c <= '9';
+        const unsigned d = digit ? (unsigned)(*c - '0') : 0;
+        if (!digit || number > (key->max - d) / 10) {
+            number = 0;
+            break;
+        }
+        number = number * 10 + d;
+    }
+    if (number == 0) {
+        config_fault_add(reader->faults, false, config_line(value), "%s: \"%.100s\" is no whole number from 1 to %llu; write %s", path, text,
+                         (unsigned long long)key->max, key->write);
+        return;
+    }
+    if (key->max > UINT32_MAX)
+        *(uint64_t *)target(reader, key) = number;
+    else
+        *(uint32_t *)target(reader, key) = (uint32_t)number;
+}
+
+void config_read_anonymous(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+    const char *text = scalar(reader, key, path, value);
+    if (text == NULL) return;
+    reader->config->clients.anonymous_everywhere = strcmp(text, "true") == 0;
+    reader->config->clients.anonymous_nowhere = strcmp(text, "false") == 0;
+    if (!reader->config->clients.anonymous_everywhere && !reader->config->clients.anonymous_nowhere)
+        bad_value(reader, key, path, value, text, "is neither true nor false");
+}
+
+void config_read_level(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+    const char *text = scalar(reader, key, path, value);
+    if (text != NULL && !log_level_parse(text, &reader->config->log_level)) bad_value(reader, key, path, value, text, "is no level");
+}
+
+/* Better refused than ignored: who writes tls: believes to be protected. */
+void config_read_unavailable(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+    config_fault_add(reader->faults, false, config_line(value), "%s is not available yet in this version; remove it and write %s", path, key->write);
+}
+
+/* ---- addresses ---- */
+
+/* HOST:PORT or [IPv6]:PORT; NULL if good, else what is wrong with it. */
+static const char *parse_address(const char *text, struct config_address *address) {
+    const char *colon = strrchr(text, ':');
+    const char *host = text;
+    size_t host_size = colon != NULL ? (size_t)(colon - text) : 0;
+    if (colon == NULL) return "has no port";
+    if (text[0] == '[') {
+        if (host_size < 3 || text[host_size - 1] != ']') return "has no ] before its port";
+        host++;
+        host_size -= 2;
+    } else if (memchr(text, ':', host_size) != NULL) {
+        return "has several colons and no brackets";
+    }
+    if (host_size == 0) return "has no host";
+    if (host_size >= sizeof(address->host)) return "has a host longer than 255 characters";
+    for (size_t i = 0; i < host_size; i++)
+        if (!isalnum((unsigned char)host[i]) && strchr(".-_:%", host[i]) == NULL) return "has a host that is none";
+    unsigned port = 0;
+    for (const char *c = colon + 1; *c != '\0' && port <= 65535; c++) port = *c >= '0' && *c <= '9' ? port * 10 + (unsigned)(*c - '0') : 65536;
+    if (port < 1 || port > 65535) return "has a port that is no number from 1 to 65535";
+    memcpy(address->host, host, host_size);
+    address->host[host_size] = '\0';
+    address->port = (uint16_t)port;
+    uint8_t bytes[16];
+    if (inet_pton(AF_INET, address->host, bytes) == 1 || inet_pton(AF_INET6, address->host, bytes) == 1) strcpy(address->ip, address->host);
+    return NULL;
+}
+
+static bool read_address(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *node,
+                         struct config_address *address) {
+    const char *text = scalar(reader, key, path, node);
+    if (text == NULL) return false;
+    struct config_address parsed = {.line = config_line(node)};
+    const char *wrong = parse_address(text, &parsed);
+    if (wrong != NULL) {
+        bad_value(reader, key, path, node, text, wrong);
+        return false;
+    }
+    *address = parsed;
+    return true;
+}
+
+/* Where others are to reach somebody. */
+static bool read_destination(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *node,
+                             struct config_address *address) {
+    struct config_address parsed;
+    if (!read_address(reader, key, path, node, &parsed)) return false;
+    if (strcmp(parsed.ip, "0.0.0.0") == 0 || strcmp(parsed.ip, "::") == 0) {
+        bad_value(reader, key, path, node, parsed.host, "is an address to listen on and not one that others can reach");
+        return false;
+    }
+    *address = parsed;
+    return true;
+}
+
+void config_read_advertise(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+    if (read_destination(reader, key, path, value, &reader->config->federation.advertise)) reader->config->federation.has_advertise = true;
+}
+
+/* ---- lists, or one value alone ---- */
+
+typedef void read_item(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *item);
+
+static void read_list(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *value, size_t max, read_item *read) {
+    if (value->type != YAML_SEQUENCE_NODE) {
+        read(reader, key, path, value);
+        return;
+    }
+    const yaml_node_item_t *items = value->data.sequence.items.start;
+    const size_t count = (size_t)(value->data.sequence.items.top - items);
+    if (count > max) config_fault_add(reader->faults, false, config_line(value), "%s has %zu entries; write at most %zu", path, count, max);
+    for (size_t i = 0; i < count && i < max; i++) read(reader, key, path, yaml_document_get_node(reader->document, items[i]));
+}
+
+static void read_listener(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *item) {
+    struct config_listeners *listeners = target(reader, key);
+    if (read_address(reader, key, path, item, &listeners->items[listeners->count])) listeners->count++;
+}
+
+void config_read_listeners(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+    read_list(reader, key, path, value, CONFIG_LISTENERS_MAX, read_listener);
+}
+
+static void read_bootstrap_item(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *item) {
+    if (read_destination(reader, key, path, item, &reader->config->federation.bootstrap[reader->config->federation.bootstrap_count]))
+        reader->config->federation.bootstrap_count++;
+}
+
+void config_read_bootstrap(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+    read_list(reader, key, path, value, CONFIG_BOOTSTRAP_MAX, read_bootstrap_item);
+}
+
+static void read_issuer(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *item) {
+    size_t *count = &reader->config->identity.issuer_count;
+    if (set_path(reader, key, path, item, &reader->config->identity.issuers[*count])) ++*count;
+}
+
+void config_read_issuers(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+    read_list(reader, key, path, value, CONFIG_ISSUERS_MAX, read_issuer);
+}
+
+static void read_filter(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *item) {
+    const char *text = scalar(reader, key, path, item);
+    if (text == NULL) return;
+    if (!topic_filter_valid(text, strlen(text)) || topic_is_shared(text, strlen(text))) {
+        bad_value(reader, key, path, item, text, "is no topic filter");
+        return;
+    }
+    char *filter = copy(reader, strdup(text));
+    if (filter != NULL) reader->config->federation.private_topics[reader->config->federation.private_topic_count++] = filter;
+}
+
+void config_read_filters(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+    read_list(reader, key, path, value, CONFIG_FILTERS_MAX, read_filter);
+}

@@ -1,0 +1,55 @@
+/* Inside daemon/config*.c: how keys are found in the YAML document and values are read from it. Not a door. */
+#ifndef DAEMON_CONFIG_VALUES_H
+#define DAEMON_CONFIG_VALUES_H
+
+#include <yaml.h>
+
+#include "daemon/config.h"
+
+struct config_reader {
+    yaml_document_t *document;
+    struct config *config;
+    struct config_faults *faults;
+    const char *dir;
+    bool no_memory;
+};
+
+struct config_key;
+
+/* Reads the value of a key into reader->config. path is the key's name with those above it: "listen.mqtt". */
+typedef void config_read_value(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value);
+
+struct config_key {
+    const char *name;
+    config_read_value *read;
+    size_t offset;                     /* of the value in struct config */
+    const char *write;                 /* what to write, for faults: "one name, such as edge-1" */
+    const struct config_key *children; /* of a mapping */
+    size_t child_count;
+    uint64_t max; /* of a number; those above 32 bits are uint64_t in struct config, the others uint32_t */
+};
+
+config_read_value config_read_mapping;     /* keys below it, by the table children */
+config_read_value config_read_name;        /* char *: letters, digits, . _ - */
+config_read_value config_read_data_dir;    /* char *: path */
+config_read_value config_read_path;        /* struct config_path */
+config_read_value config_read_issuers;     /* identity.issuers */
+config_read_value config_read_listeners;   /* struct config_listeners */
+config_read_value config_read_advertise;   /* federation.advertise */
+config_read_value config_read_bootstrap;   /* federation.bootstrap */
+config_read_value config_read_filters;     /* federation.private_topics */
+config_read_value config_read_anonymous;   /* clients.anonymous */
+config_read_value config_read_number;      /* 1 to max */
+config_read_value config_read_level;       /* log.level */
+config_read_value config_read_unavailable; /* known, and not in this version */
+
+/* The line in which a node starts. */
+int config_line(const yaml_node_t *node);
+
+/* An absolute path, on the heap. */
+char *config_absolute(const char *dir, const char *path);
+
+/* The nearest of the keys' names, or NULL if none is near (config_nearest.c). */
+const char *config_nearest(const struct config_key *keys, size_t count, const char *word);
+
+#endif
