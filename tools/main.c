@@ -1,0 +1,29 @@
+/* hobnob: the admin's tool. Each command is a file of its own; this one only chooses. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "commands.h"
+#include "complain.h"
+#include "dispatch.h"
+
+static const struct command commands[] = {
+    {"key", "make a key for a broker, an issuer or the gossip: new", command_key},
+};
+
+int main(int argc, char **argv) {
+    static const struct command_group hobnob = {
+        "hobnob",
+        "The tool for brokers of Hobnob: makes keys and tokens offline, and asks running brokers.",
+        "\nExit status: 0 good, 1 the answer is no, 2 wrong usage.\n",
+        commands,
+        sizeof commands / sizeof *commands,
+    };
+    if (argc == 2 && (strcmp(argv[1], "--version") == 0 || strcmp(argv[1], "-V") == 0)) {
+        puts("hobnob " HOBNOB_VERSION);
+        return EXIT_GOOD;
+    }
+    /* Examples in --help stay on one line, and argp's note about short options is of no use here. */
+    setenv("ARGP_HELP_FMT", "rmargin=110,no-dup-args-note", 0);
+    return dispatch(&hobnob, argc, argv);
+}

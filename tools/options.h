@@ -1,0 +1,12 @@
+/* Options by argp, with one-line errors that suggest what was meant. */
+#ifndef TOOLS_OPTIONS_H
+#define TOOLS_OPTIONS_H
+
+#include <argp.h>
+#include <stdbool.h>
+
+/* Looks over the words first (unknown option, missing or superfluous value), so that an error is one line, then lets argp parse and print --help.
+ * False if the command is over: *code is its exit code. argp itself ends the process after --help. */
+bool options_parse(const struct argp *argp, int argc, char **argv, void *input, int *code);
+
+#endif
