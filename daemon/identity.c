@@ -10,6 +10,7 @@
 
 /* The whole file with a final zero, or NULL and a fault in the line that names it. */
 static char *read_file(const struct config_path *file, const char *key, const char *remedy, size_t *size, struct config_faults *faults) {
+    errno = 0;
     FILE *stream = fopen(file->path, "rb");
     struct stat status;
     char *text = NULL;
@@ -56,7 +57,7 @@ static void read_key(struct identity *identity, const struct config *config, str
         key = NULL;
     }
     identity->key = key;
-    memset(text, 0, size);
+    explicit_bzero(text, size);
     free(text);
 }
 
@@ -76,7 +77,7 @@ static void read_issuers(struct identity *identity, const struct config *config,
                 config_fault_add(faults, true, file->line,
                                  "identity.issuers: %s is the issuer's private key, which belongs on no broker; write the path of issuer.pub, and delete it here", file->path);
         }
-        memset(text, 0, size);
+        explicit_bzero(text, size);
         free(text);
     }
 }
@@ -94,7 +95,7 @@ static void read_ring(struct identity *identity, const struct config *config, st
         config_fault_add(faults, false, file->line, "federation.gossip_key: %s holds no good keys; write 1 to %u lines of 32 bytes in base64 each", file->path,
                          AUTH_RING_MAX);
     }
-    memset(text, 0, size);
+    explicit_bzero(text, size);
     free(text);
 }
 
