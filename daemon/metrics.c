@@ -1,0 +1,190 @@
+#include "daemon/metrics.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#define COUNTER "counter"
+#define GAUGE "gauge"
+
+/* A metric without labels: where its number lies. */
+struct row {
+    const char *name, *type, *help;
+    size_t offset;
+};
+
+#define BROKER(field) offsetof(struct broker_counters, field)
+static const struct row broker_rows[] = {
+    {"hobnob_clients", GAUGE, "Clients connected now.", BROKER(clients_connected)},
+    {"hobnob_sessions", GAUGE, "Sessions held now, connected or not.", BROKER(sessions)},
+    {"hobnob_subscriptions", GAUGE, "Subscriptions of local sessions now.", BROKER(subscriptions)},
+    {"hobnob_retained_messages", GAUGE, "Retained messages held now.", BROKER(retained_messages)},
+    {"hobnob_connects_accepted_total", COUNTER, "CONNECT packets accepted.", BROKER(connects_accepted)},
+    {"hobnob_connects_refused_total", COUNTER, "CONNECT packets refused.", BROKER(connects_refused)},
+    {"hobnob_protocol_errors_total", COUNTER, "Clients closed for breaking MQTT's rules.", BROKER(protocol_errors)},
+    {"hobnob_takeovers_total", COUNTER, "Sessions taken over by a new connection.", BROKER(takeovers)},
+    {"hobnob_client_timeouts_total", COUNTER, "Clients closed for silence.", BROKER(client_timeouts)},
+    {"hobnob_packets_received_total", COUNTER, "MQTT packets from clients.", BROKER(packets_received)},
+    {"hobnob_packets_sent_total", COUNTER, "MQTT packets to clients.", BROKER(packets_sent)},
+    {"hobnob_publications_received_total", COUNTER, "Publications from clients.", BROKER(publications_received)},
+    {"hobnob_publications_sent_total", COUNTER, "Publications to clients.", BROKER(publications_sent)},
+    {"hobnob_dropped_qos0_total", COUNTER, "Publications at QoS 0 dropped since a client's output was full.", BROKER(dropped_qos0)},
+    {"hobnob_dropped_queue_full_total", COUNTER, "Publications at QoS 1 and 2 dropped since a session's queue was full.", BROKER(dropped_queue_full)},
+    {"hobnob_bytes_received_total", COUNTER, "Bytes of MQTT from clients.", BROKER(bytes_received)},
+    {"hobnob_bytes_sent_total", COUNTER, "Bytes of MQTT to clients.", BROKER(bytes_sent)},
+};
+
+#define PEERING(field) offsetof(struct peering_counters, field)
+static const struct row peering_rows[] = {
+    {"hobnob_links_up", GAUGE, "Links to peers that are up now.", PEERING(links_up)},
+    {"hobnob_links_opened_total", COUNTER, "Links that came up.", PEERING(links_opened)},
+    {"hobnob_links_refused_total", COUNTER, "Links refused for their token or key.", PEERING(links_refused)},
+    {"hobnob_dials_failed_total", COUNTER, "Dials that did not become links.", PEERING(dials_failed)},
+    {"hobnob_frames_malformed_total", COUNTER, "Link frames that were not understood.", PEERING(frames_malformed)},
+    {"hobnob_barriers_waited_total", COUNTER, "SUBACKs that waited for other brokers.", PEERING(barriers_waited)},
+    {"hobnob_barriers_timed_out_total", COUNTER, "SUBACKs sent though a broker had not confirmed in time.", PEERING(barriers_timed_out)},
+    {"hobnob_replayed_total", COUNTER, "Publications sent from the replay window to peers that joined late.", PEERING(replayed)},
+    {"hobnob_replay_expired_total", COUNTER, "Publications that left the replay window without being asked for.", PEERING(replay_expired)},
+};
+
+#define GOSSIP(field) offsetof(struct gossip_counters, field)
+static const struct row gossip_rows[] = {
+    {"hobnob_gossip_datagrams_sent_total", COUNTER, "Gossip datagrams sent.", GOSSIP(datagrams_sent)},
+    {"hobnob_gossip_datagrams_received_total", COUNTER, "Gossip datagrams received.", GOSSIP(datagrams_received)},
+    {"hobnob_gossip_bytes_sent_total", COUNTER, "Bytes of gossip sent.", GOSSIP(bytes_sent)},
+    {"hobnob_gossip_bytes_received_total", COUNTER, "Bytes of gossip received.", GOSSIP(bytes_received)},
+    {"hobnob_gossip_unsealed_total", COUNTER, "Datagrams that did not open: wrong key, wrong federation, or damage.", GOSSIP(unsealed)},
+    {"hobnob_gossip_malformed_total", COUNTER, "Datagrams that opened and were not understood.", GOSSIP(malformed)},
+    {"hobnob_gossip_bad_signature_total", COUNTER, "Statements with a wrong signature.", GOSSIP(bad_signature)},
+    {"hobnob_gossip_refused_token_total", COUNTER, "Members refused for their token.", GOSSIP(refused_token)},
+    {"hobnob_gossip_queue_dropped_total", COUNTER, "Datagrams dropped since too many were queued.", GOSSIP(queue_dropped)},
+    {"hobnob_gossip_probes_sent_total", COUNTER, "Probes sent.", GOSSIP(probes_sent)},
+    {"hobnob_gossip_probes_failed_total", COUNTER, "Probes without an answer.", GOSSIP(probes_failed)},
+    {"hobnob_gossip_indirect_probes_sent_total", COUNTER, "Probes asked of others.", GOSSIP(indirect_probes_sent)},
+    {"hobnob_gossip_suspicions_total", COUNTER, "Members suspected.", GOSSIP(suspicions)},
+    {"hobnob_gossip_refutations_total", COUNTER, "Suspicions refuted.", GOSSIP(refutations)},
+    {"hobnob_gossip_deaths_total", COUNTER, "Members declared down.", GOSSIP(deaths)},
+    {"hobnob_gossip_entries_sent_total", COUNTER, "Registry log entries sent.", GOSSIP(entries_sent)},
+    {"hobnob_gossip_entries_received_total", COUNTER, "Registry log entries received.", GOSSIP(entries_received)},
+    {"hobnob_gossip_entries_repeated_total", COUNTER, "Registry log entries received again.", GOSSIP(entries_repeated)},
+    {"hobnob_gossip_checkpoints_sent_total", COUNTER, "Registry checkpoints sent.", GOSSIP(checkpoints_sent)},
+    {"hobnob_gossip_checkpoints_received_total", COUNTER, "Registry checkpoints received.", GOSSIP(checkpoints_received)},
+    {"hobnob_registry_rows_own", GAUGE, "Registry rows of this broker now.", GOSSIP(rows_own)},
+    {"hobnob_registry_rows_others", GAUGE, "Registry rows of other brokers now.", GOSSIP(rows_others)},
+};
+
+#define WEB(field) offsetof(struct web_counters, field)
+static const struct row web_rows[] = {
+    {"hobnob_web_accepted_total", COUNTER, "Connections accepted for WebSocket, links and admin.", WEB(accepted)},
+    {"hobnob_web_refused_full_total", COUNTER, "Of these, closed at once since too many were open.", WEB(refused_full)},
+    {"hobnob_web_handshakes_failed_total", COUNTER, "Connections and dials that ended before their handshake did.", WEB(handshakes_failed)},
+};
+
+#define LINK(field) offsetof(struct link_info, field)
+static const struct row link_rows[] = {
+    {"hobnob_link_publications_sent_total", COUNTER, "Publications sent to the peer.", LINK(publications_sent)},
+    {"hobnob_link_publications_received_total", COUNTER, "Publications received from the peer.", LINK(publications_received)},
+    {"hobnob_link_frames_sent_total", COUNTER, "Frames sent to the peer.", LINK(frames_sent)},
+    {"hobnob_link_frames_received_total", COUNTER, "Frames received from the peer.", LINK(frames_received)},
+    {"hobnob_link_bytes_sent_total", COUNTER, "Bytes of frames sent to the peer.", LINK(bytes_sent)},
+    {"hobnob_link_bytes_received_total", COUNTER, "Bytes of frames received from the peer.", LINK(bytes_received)},
+    {"hobnob_link_invites_sent_total", COUNTER, "Invitations sent to the peer.", LINK(invites_sent)},
+    {"hobnob_link_invites_received_total", COUNTER, "Invitations received from the peer.", LINK(invites_received)},
+    {"hobnob_link_repeated_total", COUNTER, "Publications received again and dropped.", LINK(repeated)},
+    {"hobnob_link_lost_total", COUNTER, "Gaps in the sequence received.", LINK(lost)},
+    {"hobnob_link_dropped_total", COUNTER, "Publications not sent: outbox full or replay window over.", LINK(dropped)},
+    {"hobnob_link_outbox_messages", GAUGE, "Publications waiting for the peer now.", LINK(outbox_messages)},
+    {"hobnob_link_outbox_bytes", GAUGE, "Bytes waiting for the peer now.", LINK(outbox_bytes)},
+};
+
+#define COUNT(array) (sizeof(array) / sizeof *(array))
+
+static void head(struct text *out, const char *name, const char *type, const char *help) {
+    text_add(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+}
+
+static uint64_t number_at(const void *numbers, size_t offset) {
+    uint64_t number;
+    memcpy(&number, (const char *)numbers + offset, sizeof number);
+    return number;
+}
+
+static void write_rows(const struct row *rows, size_t count, const void *numbers, struct text *out) {
+    for (size_t i = 0; i < count; i++) {
+        head(out, rows[i].name, rows[i].type, rows[i].help);
+        text_add(out, "%s %" PRIu64 "\n", rows[i].name, number_at(numbers, rows[i].offset));
+    }
+}
+
+void metrics_write_label(const char *value, struct text *out) {
+    for (; *value != '\0'; value++) {
+        if (*value == '\\' || *value == '"') text_append(out, "\\", 1);
+        if (*value == '\n') text_append(out, "\\n", 2);
+        else text_append(out, value, 1);
+    }
+}
+
+/* {peer="NAME"}, or the id of a peer that has not said its name. */
+static void write_peer(const struct link_info *link, struct text *out) {
+    text_add(out, "{peer=\"");
+    if (link->name[0] != '\0') metrics_write_label(link->name, out);
+    else
+        for (size_t i = 0; i < sizeof link->peer.bytes; i++) text_add(out, "%02x", link->peer.bytes[i]);
+    text_add(out, "\"}");
+}
+
+/* All samples of a metric stand together, as the format demands. */
+static void write_links(const struct metrics *metrics, struct text *out) {
+    if (metrics->link_count == 0) return;
+    head(out, "hobnob_link_up", GAUGE, "1 while the link to the peer is up.");
+    for (size_t i = 0; i < metrics->link_count; i++) {
+        text_add(out, "hobnob_link_up");
+        write_peer(&metrics->links[i], out);
+        text_add(out, " %d\n", metrics->links[i].state == LINK_UP ? 1 : 0);
+    }
+    for (size_t row = 0; row < COUNT(link_rows); row++) {
+        head(out, link_rows[row].name, link_rows[row].type, link_rows[row].help);
+        for (size_t i = 0; i < metrics->link_count; i++) {
+            text_add(out, "%s", link_rows[row].name);
+            write_peer(&metrics->links[i], out);
+            text_add(out, " %" PRIu64 "\n", number_at(&metrics->links[i], link_rows[row].offset));
+        }
+    }
+}
+
+static void write_members(const struct gossip_counters *gossip, struct text *out) {
+    head(out, "hobnob_members", GAUGE, "Members of the federation by state, this broker included.");
+    text_add(out, "hobnob_members{state=\"alive\"} %" PRIu64 "\n", gossip->members_alive);
+    text_add(out, "hobnob_members{state=\"suspect\"} %" PRIu64 "\n", gossip->members_suspect);
+    text_add(out, "hobnob_members{state=\"down\"} %" PRIu64 "\n", gossip->members_down);
+}
+
+static void write_open(const struct web_counters *web, struct text *out) {
+    head(out, "hobnob_web_open", GAUGE, "Connections open now for WebSocket, links and admin.");
+    text_add(out, "hobnob_web_open{kind=\"ws\"} %" PRIu64 "\n", web->open[WEB_WEBSOCKET]);
+    text_add(out, "hobnob_web_open{kind=\"peers\"} %" PRIu64 "\n", web->open[WEB_PEERS]);
+    text_add(out, "hobnob_web_open{kind=\"admin\"} %" PRIu64 "\n", web->open[WEB_ADMIN]);
+}
+
+void metrics_write(const struct metrics *metrics, struct text *out) {
+    head(out, "hobnob_build_info", GAUGE, "Always 1; the version and the broker's name are in the labels.");
+    text_add(out, "hobnob_build_info{version=\"");
+    metrics_write_label(metrics->version, out);
+    text_add(out, "\",name=\"");
+    metrics_write_label(metrics->name, out);
+    text_add(out, "\"} 1\n");
+    head(out, "hobnob_uptime_seconds", GAUGE, "Seconds since the start.");
+    text_add(out, "hobnob_uptime_seconds %" PRIu64 ".%03" PRIu64 "\n", metrics->uptime_ms / 1000, metrics->uptime_ms % 1000);
+    head(out, "hobnob_ready", GAUGE, "1 while listeners and store serve.");
+    text_add(out, "hobnob_ready %d\n", metrics->ready ? 1 : 0);
+    head(out, "hobnob_log_suppressed_total", COUNTER, "Log lines left out since their event had used up its allowance.");
+    text_add(out, "hobnob_log_suppressed_total %" PRIu64 "\n", metrics->log_suppressed);
+    write_rows(broker_rows, COUNT(broker_rows), &metrics->broker, out);
+    write_rows(peering_rows, COUNT(peering_rows), &metrics->peering, out);
+    write_links(metrics, out);
+    if (metrics->gossip != NULL) {
+        write_members(metrics->gossip, out);
+        write_rows(gossip_rows, COUNT(gossip_rows), metrics->gossip, out);
+    }
+    write_rows(web_rows, COUNT(web_rows), &metrics->web, out);
+    write_open(&metrics->web, out);
+}

@@ -1,0 +1,35 @@
+/* The counters in Prometheus' text format 0.0.4. Pure: numbers in, text out. */
+#ifndef DAEMON_METRICS_H
+#define DAEMON_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "broker/broker.h"
+#include "broker/peering.h"
+#include "daemon/text.h"
+#include "daemon/web.h"
+#include "gossip/gossip.h"
+
+#define METRICS_CONTENT_TYPE "text/plain; version=0.0.4; charset=utf-8"
+
+struct metrics {
+    const char *version, *name; /* of this broker */
+    uint64_t uptime_ms;
+    bool ready;
+    uint64_t log_suppressed;
+    struct broker_counters broker;
+    struct peering_counters peering;
+    struct web_counters web;
+    const struct gossip_counters *gossip; /* NULL for a broker alone: its metrics are left out */
+    const struct link_info *links;        /* one per peer; the label is the name, or the id while it has none */
+    size_t link_count;
+};
+
+/* Appends all of it. Check out->failed. */
+void metrics_write(const struct metrics *metrics, struct text *out);
+
+/* Appends the text as the value of a label: backslash, quote and newline escaped. */
+void metrics_write_label(const char *value, struct text *out);
+
+#endif

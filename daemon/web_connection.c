@@ -1,0 +1,112 @@
+/* Connections of web: made, found by handle, ended. */
+#define HASH_NONFATAL_OOM 1
+
+#include <stdlib.h>
+#include <utlist.h>
+
+#include "daemon/web_inside.h"
+
+struct web_connection *web_connection_new(struct web *web, enum web_kind kind, bool dialled) {
+    if (!dialled && web->counters.open[kind] >= web->open_max[kind]) {
+        web->counters.refused_full++;
+        return NULL;
+    }
+    struct web_connection *connection = calloc(1, sizeof *connection);
+    if (connection == NULL) return NULL;
+    connection->web = web;
+    connection->kind = kind;
+    connection->dialled = dialled;
+    connection->counted = true;
+    web->counters.open[kind]++;
+    DL_APPEND2(web->connections, connection, previous, next);
+    return connection;
+}
+
+static void count_no_more(struct web_connection *connection) {
+    if (!connection->counted) return;
+    connection->counted = false;
+    connection->web->counters.open[connection->kind]--;
+    if (!connection->established) connection->web->counters.handshakes_failed++;
+}
+
+void web_connection_abandon(struct web_connection *connection) {
+    count_no_more(connection);
+    connection->wsi = NULL;
+}
+
+void web_connection_free(struct web_connection *connection) {
+    count_no_more(connection);
+    web_connection_unbind(connection);
+    DL_DELETE2(connection->web->connections, connection, previous, next);
+    text_deinit(&connection->body);
+    free(connection);
+}
+
+struct web_connection *web_connection_of(struct lws *wsi) {
+    return lws_get_opaque_user_data(wsi);
+}
+
+static struct web_connection **hash_of(struct web_connection *connection) {
+    return connection->kind == WEB_PEERS ? &connection->web->links : &connection->web->clients;
+}
+
+bool web_connection_bind(struct web_connection *connection, broker_handle handle) {
+    struct web_connection **hash = hash_of(connection);
+    connection->handle = handle;
+    HASH_ADD(by_handle, *hash, handle, sizeof handle, connection);
+    if (connection->by_handle.tbl != NULL) return true;
+    connection->handle = 0;
+    return false;
+}
+
+void web_connection_unbind(struct web_connection *connection) {
+    if (connection->handle == 0) return;
+    struct web_connection **hash = hash_of(connection);
+    HASH_DELETE(by_handle, *hash, connection);
+    connection->handle = 0;
+}
+
+static struct web_connection *find(struct web_connection *hash, broker_handle handle) {
+    struct web_connection *connection = NULL;
+    HASH_FIND(by_handle, hash, &handle, sizeof handle, connection);
+    return connection;
+}
+
+/* libwebsockets programs its timer at the end of each of its own events only: make it have one. */
+static void limit_time_left(struct web_connection *connection, int seconds) {
+    lws_set_timeout(connection->wsi, PENDING_TIMEOUT_USER_OK, seconds);
+    lws_cancel_service(connection->web->context);
+}
+
+void web_connection_kill(struct web_connection *connection) {
+    if (connection->wsi == NULL) return; /* a dial that waits for its turn: it is looked at then */
+    connection->ending = true;
+    limit_time_left(connection, LWS_TO_KILL_ASYNC);
+}
+
+void web_connection_ready(struct web_connection *connection, bool ended) {
+    if (ended && !connection->established) {
+        web_connection_kill(connection);
+        return;
+    }
+    if (connection->wsi == NULL || !connection->established) return;
+    if (ended && !connection->ending) {
+        connection->ending = true;
+        limit_time_left(connection, WEB_CLOSE_S);
+    }
+    lws_callback_on_writable(connection->wsi);
+}
+
+bool web_client_ready(struct web *web, broker_handle client) {
+    struct web_connection *connection = web == NULL ? NULL : find(web->clients, client);
+    if (connection == NULL) return false;
+    web_connection_ready(connection, broker_client_ended(node_broker(web->server->node), client));
+    return true;
+}
+
+bool web_link_ready(struct web *web, broker_handle link) {
+    struct web_connection *connection = web == NULL ? NULL : find(web->links, link);
+    if (connection == NULL) return false;
+    web_connection_ready(connection, broker_link_ended(node_broker(web->server->node), link));
+    return true;
+}
