@@ -1,0 +1,477 @@
+"""What every system test needs: real daemons in a folder of their own, and waiting that ends.
+
+Nothing here sleeps and hopes: wait_until() polls a condition up to a deadline, holds() watches that one stays true.
+Processes are ended by their pid. A test fails when a daemon of its died unasked or a sanitizer reported something, and then
+the logs of all its daemons are printed.
+"""
+import contextlib
+import ctypes
+import json
+import os
+import random
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+import unittest
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+BUILD = Path(os.environ.get("HOBNOB_BUILD", ROOT / "build" / "debug")).resolve()
+HOBNOBD = BUILD / "hobnobd"
+HOBNOB = BUILD / "hobnob"
+DEADLINE_S = 15.0
+SANITIZER = re.compile(r"ERROR: (Address|Leak)Sanitizer|runtime error:|Assertion .* failed")
+
+THREE = ("edge-1", "edge-2", "edge-3")
+
+
+# ---- waiting ----
+
+def wait_until(what, condition, timeout_s=DEADLINE_S):
+    """The first true value of condition(), polled; fails with what was waited for and what was seen last."""
+    end = time.monotonic() + timeout_s
+    while True:
+        try:
+            seen = condition()
+            if seen:
+                return seen
+        except (OSError, urllib.error.URLError) as error:
+            seen = error
+        if time.monotonic() >= end:
+            raise AssertionError(f"not within {timeout_s:g} s: {what} (last seen: {seen!r})")
+        time.sleep(0.01)
+
+
+def holds(what, condition, seconds):
+    """Fails if condition() turns false within the given time."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        seen = condition()
+        if not seen:
+            raise AssertionError(f"did not stay true: {what} (seen: {seen!r})")
+        time.sleep(0.02)
+
+
+def free_ports(count, bases=1):
+    """Base ports such that base, base + 1, ... base + count - 1 are free for TCP and UDP at this moment. Below the range that the
+    kernel hands out by itself, so that no outgoing connection takes one in the meantime."""
+    found = []
+    while len(found) < bases:
+        base = random.randrange(20000, 32000 - count)
+        ports = range(base, base + count)
+        if any(abs(base - other) < count for other in found):
+            continue
+        try:
+            with contextlib.ExitStack() as stack:
+                for port in ports:
+                    for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
+                        s = stack.enter_context(socket.socket(socket.AF_INET, kind))
+                        s.bind(("0.0.0.0", port))
+        except OSError:
+            continue
+        found.append(base)
+    return found
+
+
+# ---- programs ----
+
+def run(*command, timeout_s=60, **options):
+    """A program that ends by itself: its exit status and what it wrote, as text."""
+    return subprocess.run([str(part) for part in command], capture_output=True, text=True, timeout=timeout_s,
+                          stdin=subprocess.DEVNULL, **options)
+
+
+def hobnob(*arguments, status=0, **options):
+    done = run(HOBNOB, *arguments, **options)
+    if status is not None and done.returncode != status:
+        raise AssertionError(f"hobnob {' '.join(map(str, arguments))}: exit status {done.returncode}, not {status}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def environment():
+    return dict(os.environ, ASAN_OPTIONS=os.environ.get("ASAN_OPTIONS", "abort_on_error=0:detect_leaks=1"),
+                UBSAN_OPTIONS=os.environ.get("UBSAN_OPTIONS", "print_stacktrace=1"))
+
+
+def proxies_off():
+    return urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+class Daemon:
+    """A server process with a log file; what Broker and the tests' Mosquitto have in common."""
+
+    def __init__(self, name, folder):
+        self.name = name
+        self.folder = Path(folder)
+        self.process = None
+        self.log_path = self.folder / f"{name}.log"
+        self.namespace = None
+        self.wanted = False  # should be running now
+
+    def command(self):
+        raise NotImplementedError
+
+    def ready(self):
+        raise NotImplementedError
+
+    def spawn(self):
+        assert self.process is None or self.process.poll() is not None, f"{self.name} runs already"
+        command = [str(part) for part in self.command()]
+        if self.namespace:
+            command = ["nsenter", "-t", str(self.namespace.pid), "-n"] + command
+        with open(self.log_path, "ab") as log:
+            log.write(f"---- {' '.join(command)}\n".encode())
+            log.flush()
+            self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment(), cwd="/")
+        self.wanted = True
+        return self
+
+    def start(self):
+        self.spawn()
+        wait_until(f"{self.name} is ready", self._ready_or_dead)
+        return self
+
+    def _ready_or_dead(self):
+        if self.process.poll() is not None:
+            raise AssertionError(f"{self.name} ended at once with status {self.process.returncode}:\n{self.log()}")
+        return self.ready()
+
+    def _end(self, number):
+        self.wanted = False
+        if self.process is not None and self.process.poll() is None:
+            os.kill(self.process.pid, number)
+
+    def kill(self):
+        self._end(signal.SIGKILL)
+        if self.process is not None:
+            self.process.wait(10)
+
+    def stop(self, number=signal.SIGTERM, timeout_s=DEADLINE_S):
+        """Asks it to end and returns the exit status."""
+        self._end(number)
+        try:
+            return self.process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            raise AssertionError(f"{self.name} did not end within {timeout_s:g} s of signal {number}")
+
+    def log(self):
+        return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
+
+    def log_lines(self, *parts):
+        """The lines of its log that contain all these words, in any case."""
+        return [line for line in self.log().splitlines() if all(part.lower() in line.lower() for part in parts) and not line.startswith("---- ")]
+
+    def faults(self):
+        found = []
+        if self.wanted and self.process is not None and self.process.poll() is not None:
+            found.append(f"{self.name} died unasked with status {self.process.returncode}")
+        report = SANITIZER.search(self.log())
+        if report:
+            found.append(f"{self.name}: sanitizer or assertion report in its log: {report.group(0)}")
+        return found
+
+
+class Broker(Daemon):
+    """One hobnobd, run from a folder with a hobnob.yaml that init (or the test) wrote."""
+
+    host = "127.0.0.1"
+
+    @property
+    def config(self):
+        return self.folder / "hobnob.yaml"
+
+    def command(self):
+        return [HOBNOBD, self.config]
+
+    def edit(self, pattern, replacement):
+        """Changes the configuration by a regular expression that must match."""
+        text, count = re.subn(pattern, replacement, self.config.read_text(), flags=re.M)
+        assert count, f"{pattern} is not in {self.config}:\n{text}"
+        self.config.write_text(text)
+
+    def port(self, listener):
+        found = re.search(rf"^\s+{listener}:\s*\[?\s*['\"]?([^\s'\"#]*):(\d+)", self.config.read_text(), re.M)
+        assert found, f"no listener {listener} in {self.config}:\n{self.config.read_text()}"
+        return int(found.group(2))
+
+    @property
+    def mqtt_port(self):
+        return self.port("mqtt")
+
+    @property
+    def ws_port(self):
+        return self.port("ws")
+
+    @property
+    def admin(self):
+        return f"http://127.0.0.1:{self.port('admin')}"
+
+    def get(self, path):
+        """Status and body of the admin port's answer."""
+        with inside(self.namespace):
+            try:
+                with proxies_off().open(self.admin + path, timeout=5) as answer:
+                    return answer.status, answer.read().decode()
+            except urllib.error.HTTPError as error:
+                return error.code, error.read().decode()
+
+    def api(self, name):
+        status, body = self.get(f"/api/v1/{name}")
+        assert status == 200, f"/api/v1/{name} answered {status}: {body}"
+        return json.loads(body)[name]
+
+    def metrics(self):
+        """{'name{labels}': value} of /metrics."""
+        status, body = self.get("/metrics")
+        assert status == 200, body
+        found = {}
+        for line in body.splitlines():
+            if line and not line.startswith("#"):
+                key, value = line.rsplit(" ", 1)
+                found[key] = float(value)
+        return found
+
+    def metric(self, name):
+        """The sum over all labels; fails when there is no such metric."""
+        values = [value for key, value in self.metrics().items() if key.split("{")[0] == name]
+        assert values, f"{self.name} has no metric {name}: {sorted(self.metrics())}"
+        return sum(values)
+
+    def ready(self):
+        return self.get("/readyz")[0] == 200
+
+    def members(self):
+        """{name: state}"""
+        return {member["name"]: member["state"] for member in self.api("members")}
+
+    def rows(self, kind=None):
+        """{(owner, kind, filter)} of the active rows."""
+        return {(row["owner"], row["kind"], row["filter"]) for row in self.api("registry")
+                if row["active"] and (kind is None or row["kind"] == kind)}
+
+    def links(self):
+        """{peer: row}"""
+        return {link["peer"]: link for link in self.api("links")}
+
+
+class Mosquitto(Daemon):
+    """Debian's Mosquitto: what the single-broker tests must hold on too, so that they test MQTT and not us."""
+
+    host = "127.0.0.1"
+
+    def __init__(self, name, folder):
+        super().__init__(name, folder)
+        self.mqtt_port, self.ws_port = free_ports(1, bases=2)
+        (self.folder / "mosquitto.conf").write_text(
+            f"listener {self.mqtt_port} 127.0.0.1\nlistener {self.ws_port} 127.0.0.1\nprotocol websockets\nallow_anonymous true\n"
+            f"persistence false\nset_tcp_nodelay true\nlog_type all\n")
+
+    def command(self):
+        return [shutil.which("mosquitto", path="/usr/sbin:/usr/bin"), "-c", self.folder / "mosquitto.conf"]
+
+    def ready(self):
+        for port in (self.mqtt_port, self.ws_port):
+            socket.create_connection((self.host, port), 1).close()
+        return True
+
+
+class Federation:
+    """Brokers as `hobnob init` makes them, on free ports of this host. No configuration is edited unless a test asks for it."""
+
+    def __init__(self, names=THREE, hosts=None, ports=True):
+        self.folder = Path(tempfile.mkdtemp(prefix="hobnob-test-"))
+        self.made = self.folder / "fed"
+        arguments = ["init", self.made, "--brokers", ",".join(names)]
+        if ports:
+            mqtt, ws, peers, admin = free_ports(len(names), bases=4)
+            arguments += ["--ports", f"mqtt={mqtt},ws={ws},peers={peers},admin={admin}"]
+        for name, address in (hosts or {}).items():
+            arguments += ["--host", f"{name}={address}"]
+        try:
+            hobnob(*arguments)
+        except BaseException:
+            shutil.rmtree(self.folder)
+            raise
+        self.brokers = {name: Broker(name, self.made / name) for name in names}
+        self.namespaces = []
+
+    def __getitem__(self, name):
+        return self.brokers[name]
+
+    def __iter__(self):
+        return iter(self.brokers.values())
+
+    def start(self, order=None):
+        """Starts all, waits until each is ready and knows all the others alive."""
+        for name in order or self.brokers:
+            self.brokers[name].spawn()
+        for name in order or self.brokers:
+            wait_until(f"{name} is ready", self.brokers[name]._ready_or_dead)
+        self.wait_alive()
+        return self
+
+    def wait_alive(self, names=None, timeout_s=DEADLINE_S):
+        names = set(names or self.brokers)
+        for name in names:
+            wait_until(f"{name} sees all of {sorted(names)} alive",
+                       lambda: (seen := self.brokers[name].members()) and all(seen.get(n) == "alive" for n in names), timeout_s)
+
+    def wait_row(self, row, names=None):
+        """Until the row (owner, kind, filter) is in the registry at all brokers."""
+        for name in names or self.brokers:
+            wait_until(f"{name} has the row {row}", lambda: row in self.brokers[name].rows())
+
+    def faults(self):
+        return [fault for broker in self for fault in broker.faults()]
+
+    def logs(self):
+        return "\n".join(f"======== log of {broker.name}\n{tail(broker.log())}" for broker in self)
+
+    def close(self):
+        """Ends everything. Returns the faults found, those of an orderly end included."""
+        found = self.faults()
+        for broker in self:
+            if broker.wanted and broker.process.poll() is None:
+                os.kill(broker.process.pid, signal.SIGTERM)
+        for broker in self:
+            if broker.wanted:
+                try:
+                    status = broker.stop(timeout_s=DEADLINE_S)
+                    if status != 0 and not found:
+                        found.append(f"{broker.name}: exit status {status} after SIGTERM")
+                except AssertionError as error:
+                    found.append(str(error))
+            else:
+                broker.kill()
+        for fault in self.faults():
+            if fault not in found:
+                found.append(fault)
+        for namespace in self.namespaces:
+            namespace.close()
+        return found
+
+    def remove(self):
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def tail(text, lines=120):
+    kept = text.splitlines()
+    return "\n".join(([f"... {len(kept) - lines} lines before"] if len(kept) > lines else []) + kept[-lines:])
+
+
+# ---- network namespaces ----
+
+class Namespace:
+    """A network namespace that lives as long as a process that waits for the end of its input: when the test dies, it is gone too."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(["unshare", "-n", "sh", "-c", "echo made; read line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        if self.process.stdout.readline() != b"made\n":
+            raise OSError("unshare -n: no network namespace to be had")
+        self.pid = self.process.pid
+        self.run("ip", "link", "set", "lo", "up")
+
+    def run(self, *command):
+        subprocess.run(["nsenter", "-t", str(self.pid), "-n", *command], check=True, stdin=subprocess.DEVNULL)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait(10)
+        self.process.stdout.close()
+
+
+@contextlib.contextmanager
+def inside(namespace):
+    """Sockets that this thread makes in the block belong to the namespace, and stay there afterwards."""
+    if namespace is None:
+        yield
+        return
+    libc = ctypes.CDLL(None, use_errno=True)
+    with open("/proc/thread-self/ns/net") as home, open(f"/proc/{namespace.pid}/ns/net") as there:
+        if libc.setns(there.fileno(), 0x40000000):
+            raise OSError(ctypes.get_errno(), "setns")
+        try:
+            yield
+        finally:
+            if libc.setns(home.fileno(), 0x40000000):
+                raise OSError(ctypes.get_errno(), "setns back")
+
+
+# ---- test cases ----
+
+def failed(test):
+    """True if the running test has failed already (for its clean-ups)."""
+    result = test._outcome.result
+    return any(found is test or getattr(found, "test_case", None) is test for found, _ in result.failures + result.errors)
+
+
+class SystemTest(unittest.TestCase):
+    """A test that makes what it needs. Everything made here is ended, checked and removed afterwards, in the opposite order."""
+
+    def federation(self, names=THREE, **options):
+        made = Federation(names, **options)
+        self.addCleanup(self._end_federation, made)
+        return made
+
+    def _end_federation(self, made):
+        faults = made.close()
+        if faults or failed(self):
+            print(f"\n{self.id()}\n{made.logs()}", flush=True)
+        made.remove()
+        self.assertEqual(faults, [])
+
+    def folder(self):
+        made = Path(tempfile.mkdtemp(prefix="hobnob-test-"))
+        self.addCleanup(shutil.rmtree, made, ignore_errors=True)
+        return made
+
+    def closing(self, client):
+        self.addCleanup(client.close)
+        return client
+
+
+class FederationTest(SystemTest):
+    """Tests that share one running federation, because each only sends messages on topics of its own."""
+
+    shared = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.shared = Federation()
+        try:
+            cls.shared.start()
+        except BaseException:
+            cls.shared.close()
+            print(cls.shared.logs())
+            cls.shared.remove()
+            raise
+
+    @classmethod
+    def tearDownClass(cls):
+        faults = cls.shared.close()
+        if faults:
+            print(cls.shared.logs(), flush=True)
+        cls.shared.remove()
+        cls.shared = None
+        if faults:
+            raise AssertionError("; ".join(faults))
+
+    def setUp(self):
+        self.fed = self.shared
+        self.addCleanup(self._check)
+
+    def _check(self):
+        faults = self.fed.faults()
+        if faults or failed(self):
+            print(f"\n{self.id()}\n{self.fed.logs()}", flush=True)
+        self.assertEqual(faults, [])
+
+    def topic(self, rest=""):
+        return f"{self._testMethodName}/{rest}" if rest else self._testMethodName

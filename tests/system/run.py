@@ -1,0 +1,81 @@
+#!/usr/bin/python3
+"""Runs the system tests: run.py [--times N] [--against mosquitto] [NAME ...]; a NAME is a module, class or test, or a part of one.
+
+HOBNOB_BUILD is the build folder with hobnobd and hobnob (default build/debug). Prints one line a test with the seconds it took;
+the last line is a count. --against mosquitto runs the tests of plain MQTT on Debian's Mosquitto instead: they must hold there too.
+"""
+import argparse
+import os
+import sys
+import time
+import unittest
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE))
+
+
+class Result(unittest.TextTestResult):
+    def startTest(self, test):
+        super().startTest(test)
+        self.started = time.monotonic()
+
+    def stopTest(self, test):
+        super().stopTest(test)
+        bad = [kind for kind, found in (("FAILED", self.failures + self.errors), ("skipped", self.skipped)) if any(t is test for t, _ in found)]
+        print(f"{bad[0] if bad else 'ok':8}{time.monotonic() - self.started:7.2f} s  {test.id()}", flush=True)
+        for found, text in self.failures + self.errors:
+            if found is test:
+                print(text, flush=True)
+
+    def addSubTest(self, test, subtest, error):
+        super().addSubTest(test, subtest, error)
+        if error is not None:
+            kind = self.failures if issubclass(error[0], test.failureException) else self.errors
+            _, text = kind.pop()
+            kind.append((test, f"{subtest._subDescription()}\n{text}"))
+
+
+def flatten(suite):
+    for item in suite:
+        if isinstance(item, unittest.TestSuite):
+            yield from flatten(item)
+        else:
+            yield item
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--times", type=int, default=1, help="run all of it so often; stops after the first round with a failure")
+    parser.add_argument("--against", choices=["mosquitto"], help="what plays the single broker")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    if options.against:
+        os.environ["HOBNOB_SYSTEM_AGAINST"] = options.against
+    passed = failed = skipped = 0
+    for turn in range(options.times):
+        found = unittest.TestLoader().discover(str(HERE), pattern="test_plain_mqtt.py" if options.against else "test_*.py")
+        tests = [test for test in flatten(found) if not options.names or any(name in test.id() for name in options.names)]
+        if not tests:
+            print(f"no test has {' or '.join(options.names)} in its name")
+            return 2
+        if options.times > 1:
+            print(f"round {turn + 1} of {options.times}", flush=True)
+        result = unittest.TextTestRunner(stream=open(os.devnull, "w"), resultclass=Result, verbosity=0).run(unittest.TestSuite(found) if not options.names else unittest.TestSuite(tests))
+        bad = {id(test) for test, _ in result.failures + result.errors}
+        for test, text in result.errors:
+            if not isinstance(test, unittest.TestCase) or "_FailedTest" in type(test).__name__ or "_ErrorHolder" in type(test).__name__:
+                print(f"FAILED  {test}\n{text}", flush=True)
+        failed += len(bad)
+        skipped += len(result.skipped)
+        passed += result.testsRun - len({id(t) for t, _ in result.failures + result.errors if isinstance(t, unittest.TestCase)}) - len(result.skipped)
+        if bad:
+            break
+    for test, reason in result.skipped:
+        print(f"skipped {test}: {reason}")
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
