@@ -8,7 +8,13 @@
 #include "dispatch.h"
 
 static const struct command commands[] = {
+    {"init", "make the keys, tokens and configurations of a whole federation", command_init},
     {"key", "make a key for a broker, an issuer or the gossip: new", command_key},
+    {"token", "make, show or check a token: mint, show, verify", command_token},
+    {"status", "show a running broker at a glance", command_status},
+    {"members", "list the brokers it sees", command_members},
+    {"registry", "list who publishes and subscribes to what, where", command_registry},
+    {"links", "list its links to other brokers, with counters", command_links},
 };
 
 int main(int argc, char **argv) {

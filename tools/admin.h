@@ -1,0 +1,30 @@
+/* Asking a running broker's admin port, and showing what it says. */
+#ifndef TOOLS_ADMIN_H
+#define TOOLS_ADMIN_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+struct admin_options {
+    const char *url; /* of the port, without a path */
+    bool json;       /* as it came, for programs */
+};
+
+/* Parses the two options all of these commands have. False if the command is over, with its exit code. */
+bool admin_parse(int argc, char **argv, const char *about, struct admin_options *options, int *code);
+/* GET /api/v1/NAME. NULL after a complaint. */
+json_t *admin_get(const struct admin_options *options, const char *name);
+
+/* For the commands that are one table: {"NAME": [row, ...]}. Columns named come first and in this order, what else the broker sends follows. */
+struct admin_listing {
+    const char *name, *about, *empty;
+    const char *const *columns;
+    size_t column_count;
+};
+int admin_list(int argc, char **argv, const struct admin_listing *listing);
+
+/* A value as a cell's text; freed by the caller. */
+char *admin_text(const json_t *value);
+
+#endif

@@ -1,0 +1,58 @@
+/* hobnob status: one broker at a glance. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "admin.h"
+#include "commands.h"
+#include "complain.h"
+#include "table.h"
+
+#define DEPTH_MAX 4
+
+/* Objects inside are shown as "outer inner". */
+static bool add_members(struct table *table, json_t *object, const char *prefix, int depth) {
+    const char *name;
+    json_t *value;
+    json_object_foreach(object, name, value) {
+        char title[128];
+        snprintf(title, sizeof title, "%s%s%s", prefix, *prefix != '\0' ? " " : "", name);
+        for (char *at = title; *at != '\0'; at++)
+            if (*at == '_') *at = ' ';
+        if (json_is_object(value) && depth < DEPTH_MAX) {
+            if (!add_members(table, value, title, depth + 1)) return false;
+            continue;
+        }
+        char *text = admin_text(value);
+        const char *cells[] = {title, text};
+        bool good = text != NULL && table_add_row(table, cells);
+        free(text);
+        if (!good) return false;
+    }
+    return true;
+}
+
+int command_status(int argc, char **argv) {
+    struct admin_options options;
+    int code;
+    if (!admin_parse(argc, argv, "Shows one broker at a glance: its name, listeners, clients and counters.", &options, &code)) return code;
+    json_t *answer = admin_get(&options, "status");
+    if (answer == NULL) return EXIT_NO;
+    json_t *inner = json_object_get(answer, "status");
+    code = EXIT_GOOD;
+    if (options.json) {
+        json_dumpf(answer, stdout, JSON_INDENT(2));
+        putchar('\n');
+    } else {
+        struct table *table = table_new();
+        if (table != NULL) table_hide_titles(table);
+        if (table == NULL || !table_add_column(table, "what", false) || !table_add_column(table, "value", false) ||
+            !add_members(table, json_is_object(inner) ? inner : answer, "", 0) || !table_print(table)) {
+            complain("memory is short; ask with --json");
+            code = EXIT_NO;
+        }
+        table_free(table);
+    }
+    json_decref(answer);
+    return code;
+}
