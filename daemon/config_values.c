@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "broker/topic.h"
+#include "daemon/nearest.h"
 
 #define PATH_MAX_SHOWN 128u
 
@@ -75,7 +76,8 @@ static const struct config_key *find_key(const struct config_key *keys, size_t c
 
 static void unknown_key(struct config_reader *reader, const struct config_key *mapping, const char *path, const yaml_node_t *node) {
     const char *name = (const char *)node->data.scalar.value;
-    const char *nearest = config_nearest(mapping->children, mapping->child_count, name);
+    const char *nearest = NULL;
+    for (size_t i = 0; i < mapping->child_count; i++) nearest_try(name, mapping->children[i].name, &nearest);
     if (nearest != NULL) {
         config_fault_add(reader->faults, false, config_line(node), "unknown key \"%.60s\"; write \"%s\"", path, nearest);
         return;

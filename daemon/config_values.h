@@ -49,7 +49,4 @@ int config_line(const yaml_node_t *node);
 /* An absolute path, on the heap. */
 char *config_absolute(const char *dir, const char *path);
 
-/* The nearest of the keys' names, or NULL if none is near (config_nearest.c). */
-const char *config_nearest(const struct config_key *keys, size_t count, const char *word);
-
 #endif

@@ -1,0 +1,121 @@
+/* hobnobd: the broker of one site. */
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+
+#include "daemon/listening.h"
+#include "daemon/nearest.h"
+#include "daemon/server.h"
+
+enum exit_status { EXIT_GOOD = 0, EXIT_NO = 1, EXIT_USAGE = 2 };
+
+static const char usage[] = "usage: hobnobd [--check] [CONFIG.yaml]\n"
+                            "\n"
+                            "Runs an MQTT broker in the foreground and logs to standard error. SIGTERM tells clients and the\n"
+                            "federation, and ends it. Without CONFIG.yaml: a single broker in memory, MQTT on 127.0.0.1:1883,\n"
+                            "admin on 127.0.0.1:9100.\n"
+                            "\n"
+                            "  --check     reads the configuration and the files it names, prints each fault as\n"
+                            "              file:line: what is wrong, and what to write; exit status 0 if there is none, else 1\n"
+                            "  --help      prints this\n"
+                            "  --version   prints the version\n";
+
+struct arguments {
+    bool check, help, version;
+    const char *file;
+};
+
+static bool wrong_usage(const char *what, const char *argument, const char *hint) {
+    fprintf(stderr, "hobnobd: %s %s; %s%shobnobd --help shows what there is\n", what, argument, hint, hint[0] != '\0' ? "; " : "");
+    return false;
+}
+
+static bool read_option(const char *option, struct arguments *arguments) {
+    const char *const known[] = {"--check", "--help", "--version"};
+    bool *const values[] = {&arguments->check, &arguments->help, &arguments->version};
+    const char *nearest = NULL;
+    char hint[NEAREST_WORD_MAX + 32] = "";
+    for (size_t i = 0; i < 3; i++) {
+        if (strcmp(option, known[i]) == 0) return *values[i] = true;
+        nearest_try(option, known[i], &nearest);
+    }
+    if (nearest != NULL) snprintf(hint, sizeof(hint), "did you mean %s?", nearest);
+    return wrong_usage("unknown option", option, hint);
+}
+
+static bool read_arguments(int count, char **texts, struct arguments *arguments) {
+    for (int i = 1; i < count; i++) {
+        if (texts[i][0] == '-') {
+            if (!read_option(texts[i], arguments)) return false;
+        } else if (arguments->file != NULL) {
+            return wrong_usage("one configuration is enough, and there is also", texts[i], "");
+        } else {
+            arguments->file = texts[i];
+        }
+    }
+    if (arguments->check && arguments->file == NULL) return wrong_usage("nothing to", "--check", "write hobnobd --check CONFIG.yaml");
+    return true;
+}
+
+static void print_faults(FILE *out, const char *file, const struct config_faults *faults) {
+    char line[CONFIG_FAULT_LINE_MAX];
+    for (size_t i = 0; i < faults->count; i++) {
+        config_fault_format(&faults->items[i], file, line, sizeof(line));
+        fprintf(out, "%s\n", line);
+    }
+}
+
+/* Each client is a descriptor, and the soft limit is often a historic 1,024. */
+static void raise_file_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+static int run(const struct config *config, const struct identity *identity) {
+    char error[SERVER_ERROR_MAX] = "";
+    struct log *log = log_new(&(struct log_options){.level = config->log_level});
+    signal(SIGPIPE, SIG_IGN);
+    raise_file_limit();
+    const bool good = log != NULL && server_run(config, identity, log, error);
+    if (!good) fprintf(stderr, "hobnobd: %s\n", error[0] != '\0' ? error : "memory is short: give the machine more");
+    log_free(log);
+    return good ? EXIT_GOOD : EXIT_NO;
+}
+
+static int check_or_run(const struct arguments *arguments) {
+    struct config_faults faults = {0};
+    struct identity identity = {0};
+    const char *file = arguments->file != NULL ? arguments->file : "hobnobd";
+    struct config *config = arguments->file != NULL ? config_read(file, &faults) : config_default();
+    int status = EXIT_NO;
+    if (config != NULL) {
+        identity_read(&identity, config, arguments->check, server_wall_ms() / 1000, &faults);
+        listening_resolve(config, &faults);
+        config_faults_sort(&faults);
+    }
+    print_faults(arguments->check ? stdout : stderr, file, &faults);
+    if (config != NULL && faults.errors == 0) {
+        if (arguments->check) printf("%s: good\n", file);
+        status = arguments->check ? EXIT_GOOD : run(config, &identity);
+    }
+    identity_deinit(&identity);
+    config_free(config);
+    return status;
+}
+
+int main(int argc, char **argv) {
+    struct arguments arguments = {0};
+    if (!read_arguments(argc, argv, &arguments)) return EXIT_USAGE;
+    if (arguments.help) {
+        fputs(usage, stdout);
+        return EXIT_GOOD;
+    }
+    if (arguments.version) {
+        puts("hobnobd " HOBNOB_VERSION);
+        return EXIT_GOOD;
+    }
+    return check_or_run(&arguments);
+}

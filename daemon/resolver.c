@@ -1,0 +1,165 @@
+#include "daemon/resolver.h"
+
+#include <netdb.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/datagrams.h"
+#include "daemon/listening.h"
+
+#define ADDRESSES_MAX 8u /* of one name */
+
+struct name {
+    uv_getaddrinfo_t request; /* first: requests are cast to names */
+    struct resolver *resolver;
+    const struct config_address *config;
+    bool is_asked;   /* an answer is awaited */
+    bool is_unknown; /* the last answer was none; said in the log when it begins and when it ends */
+    size_t address_count;
+    struct gossip_address addresses[ADDRESSES_MAX];
+};
+
+struct resolver {
+    struct server *server;
+    uv_timer_t timer;
+    bool closing, timer_closed;
+    size_t asked; /* answers awaited */
+    size_t name_count;
+    struct name names[CONFIG_BOOTSTRAP_MAX];
+};
+
+/* Several addresses of one name, and several names: gossip tries them all. */
+static void tell_gossip(struct resolver *resolver) {
+    struct gossip_address all[CONFIG_BOOTSTRAP_MAX];
+    size_t count = 0;
+    for (size_t i = 0; i < resolver->name_count; i++)
+        for (size_t j = 0; j < resolver->names[i].address_count && count < CONFIG_BOOTSTRAP_MAX; j++) all[count++] = resolver->names[i].addresses[j];
+    struct server *server = resolver->server;
+    gossip_set_bootstrap(node_gossip(server->node), server_now_ms(server), all, count);
+    server_pump(server);
+}
+
+static void take_addresses(struct name *name, const struct addrinfo *found) {
+    name->address_count = 0;
+    for (; found != NULL && name->address_count < ADDRESSES_MAX; found = found->ai_next) {
+        struct gossip_address *address = &name->addresses[name->address_count];
+        if (!datagrams_address_from(found->ai_addr, address)) continue;
+        address->port = name->config->port;
+        name->address_count++;
+    }
+}
+
+/* What was known stays known when DNS fails: an old address is better than none. */
+static void take_answer(struct name *name, int status, const struct addrinfo *found) {
+    struct log *log = name->resolver->server->log;
+    const char *host = name->config->host;
+    if (status == 0) {
+        take_addresses(name, found);
+        if (name->is_unknown) log_line(log, LOG_LEVEL_INFO, "bootstrap_found", "host", host, NULL);
+    } else if (!name->is_unknown) {
+        log_line(log, LOG_LEVEL_WARNING, "bootstrap_unknown", "host", host, "error", uv_strerror(status), "text",
+                 "asked again for ever; if the name is wrong, mend federation.bootstrap", NULL);
+    }
+    name->is_unknown = status != 0;
+}
+
+static void release(struct resolver *resolver) {
+    if (resolver->asked == 0 && resolver->timer_closed) free(resolver);
+}
+
+static void on_timer(uv_timer_t *timer);
+
+static void on_answer(uv_getaddrinfo_t *request, int status, struct addrinfo *found) {
+    struct name *name = (struct name *)request;
+    struct resolver *resolver = name->resolver;
+    resolver->asked--;
+    name->is_asked = false;
+    if (!resolver->closing) {
+        take_answer(name, status, found);
+        if (status == 0) tell_gossip(resolver);
+        if (name->is_unknown && uv_timer_get_due_in(&resolver->timer) > RESOLVER_RETRY_MS) uv_timer_start(&resolver->timer, on_timer, RESOLVER_RETRY_MS, 0);
+    }
+    uv_freeaddrinfo(found);
+    release(resolver);
+}
+
+static void ask(struct name *name) {
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM};
+    if (name->is_asked || name->config->ip[0] != '\0') return;
+    const int result = uv_getaddrinfo(name->resolver->server->loop, &name->request, on_answer, name->config->host, NULL, &hints);
+    if (result != 0) {
+        take_answer(name, result, NULL);
+        return;
+    }
+    name->is_asked = true;
+    name->resolver->asked++;
+}
+
+static void on_timer(uv_timer_t *timer) {
+    struct resolver *resolver = timer->data;
+    uv_timer_start(timer, on_timer, RESOLVER_AGAIN_MS, 0);
+    for (size_t i = 0; i < resolver->name_count; i++) ask(&resolver->names[i]);
+}
+
+static void take_numeric(struct name *name) {
+    struct sockaddr_storage address;
+    if (name->config->ip[0] == '\0') return;
+    listening_sockaddr(name->config, &address);
+    name->address_count = datagrams_address_from((struct sockaddr *)&address, &name->addresses[0]) ? 1 : 0;
+}
+
+struct resolver *resolver_new(struct server *server) {
+    struct resolver *resolver = calloc(1, sizeof(*resolver));
+    if (resolver == NULL) return NULL;
+    resolver->server = server;
+    resolver->name_count = server->config->federation.bootstrap_count;
+    for (size_t i = 0; i < resolver->name_count; i++) {
+        resolver->names[i].resolver = resolver;
+        resolver->names[i].config = &server->config->federation.bootstrap[i];
+        take_numeric(&resolver->names[i]);
+    }
+    uv_timer_init(server->loop, &resolver->timer);
+    resolver->timer.data = resolver;
+    tell_gossip(resolver);
+    on_timer(&resolver->timer);
+    return resolver;
+}
+
+static void on_timer_closed(uv_handle_t *handle) {
+    struct resolver *resolver = handle->data;
+    resolver->timer_closed = true;
+    release(resolver);
+}
+
+void resolver_close(struct resolver *resolver) {
+    if (resolver == NULL || resolver->closing) return;
+    resolver->closing = true;
+    for (size_t i = 0; i < resolver->name_count; i++)
+        if (resolver->names[i].is_asked) uv_cancel((uv_req_t *)&resolver->names[i].request);
+    uv_close((uv_handle_t *)&resolver->timer, on_timer_closed);
+}
+
+/* ---- our own address ---- */
+
+struct gossip_address resolver_advertise(const struct config *config, struct log *log) {
+    struct gossip_address address = {0};
+    struct sockaddr_storage numeric;
+    const struct config_address *from = config->federation.has_advertise ? &config->federation.advertise : &config->listen.peers.items[0];
+    if (from->ip[0] != '\0') {
+        const bool any = strcmp(from->ip, "0.0.0.0") == 0 || strcmp(from->ip, "::") == 0;
+        listening_sockaddr(from, &numeric);
+        if (!any) datagrams_address_from((struct sockaddr *)&numeric, &address);
+        return address;
+    }
+    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM};
+    struct addrinfo *found = NULL;
+    const int result = getaddrinfo(from->host, NULL, &hints, &found);
+    if (result != 0)
+        log_line(log, LOG_LEVEL_WARNING, "advertise_unknown", "host", from->host, "error", gai_strerror(result), "text",
+                 "others use the address that they see; if the name is wrong, mend federation.advertise", NULL);
+    else if (datagrams_address_from(found->ai_addr, &address))
+        address.port = from->port;
+    if (found != NULL) freeaddrinfo(found);
+    return address;
+}

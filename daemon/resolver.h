@@ -1,0 +1,22 @@
+/* The bootstrap list: names made addresses by the system's resolver, again every RESOLVER_AGAIN_MS, for ever. */
+#ifndef DAEMON_RESOLVER_H
+#define DAEMON_RESOLVER_H
+
+#include "daemon/server.h"
+
+#define RESOLVER_AGAIN_MS 60000u
+#define RESOLVER_RETRY_MS 5000u /* while a name is unknown */
+
+struct resolver;
+
+/* Gives gossip the numeric addresses at once and those of names as answers come. NULL when memory is short. */
+struct resolver *resolver_new(struct server *server);
+
+/* Stops; it is freed in the next turns of the loop, when the last answer is here. NULL is fine. */
+void resolver_close(struct resolver *resolver);
+
+/* The address others are to use for us: federation.advertise, else the first peers listener if it is one address, else family 0. A name is looked up at once,
+ * which waits for DNS; an unknown one is a warning in the log. */
+struct gossip_address resolver_advertise(const struct config *config, struct log *log);
+
+#endif

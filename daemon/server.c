@@ -1,0 +1,309 @@
+#include "daemon/server.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "daemon/clients.h"
+#include "daemon/datagrams.h"
+#include "daemon/resolver.h"
+#include "daemon/web.h"
+
+#define WALL_EVERY_MS 500     /* how stale the node's wall clock may be */
+#define LEAVE_MAX_MS 6000u    /* from SIGTERM to the end, whatever the others do */
+#define LEAVE_MIN_MS 100u     /* for WebSocket clients to take their DISCONNECT */
+#define LEAVE_CHECK_MS 20u
+#define CLOSE_MAX_MS 2000u    /* for handles to close; then a DNS lookup hangs in its thread */
+
+uint64_t server_now_ms(const struct server *server) {
+    return uv_now(server->loop);
+}
+
+int64_t server_wall_ms(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void server_pump(struct server *server) {
+    node_pump(server->node, server_now_ms(server));
+}
+
+/* ---- the node's ports ---- */
+
+static void port_send_datagram(void *context, const struct gossip_address *to, const uint8_t *bytes, size_t size) {
+    struct server *server = context;
+    if (!server->ended && server->datagrams != NULL) datagrams_send(server->datagrams, to, bytes, size);
+}
+
+static void port_client_ready(void *context, broker_handle client) {
+    struct server *server = context;
+    if (server->ended || clients_ready(server->clients, client)) return;
+    web_client_ready(server->web, client);
+}
+
+static void port_link_ready(void *context, broker_handle link) {
+    struct server *server = context;
+    if (!server->ended) web_link_ready(server->web, link);
+}
+
+static void port_dial(void *context, broker_handle link, const struct gossip_address *to, const char *peer_name) {
+    struct server *server = context;
+    if (!server->ended) web_dial(server->web, link, to, peer_name);
+}
+
+static void port_log(void *context, enum node_log_level level, const char *event, const char *text) {
+    static const enum log_level levels[] = {[NODE_LOG_DEBUG] = LOG_LEVEL_DEBUG,
+                                            [NODE_LOG_INFO] = LOG_LEVEL_INFO,
+                                            [NODE_LOG_WARNING] = LOG_LEVEL_WARNING,
+                                            [NODE_LOG_ERROR] = LOG_LEVEL_ERROR};
+    struct server *server = context;
+    log_text(server->log, levels[level], event, "%s", text);
+}
+
+static void port_save_epoch(void *context, uint64_t epoch) {
+    struct server *server = context;
+    char error[STORE_ERROR_MAX];
+    server->epoch = epoch;
+    if (!store_save_epoch(server->store, epoch, error)) log_text(server->log, LOG_LEVEL_ERROR, "store", "%s", error);
+}
+
+/* Who shows neither name nor password is welcome where the configuration says so. To check those that are shown is not there yet, so nobody is let in by them. */
+static uint8_t may_connect(void *context, bool from_loopback, const char *client_id, size_t client_id_size, const char *user_name, size_t user_name_size,
+                           const void *password, size_t password_size) {
+    const struct server *server = context;
+    (void)client_id, (void)client_id_size, (void)user_name, (void)user_name_size, (void)password, (void)password_size;
+    const bool welcome = server->config->clients.anonymous_everywhere || (from_loopback && !server->config->clients.anonymous_nowhere);
+    return welcome ? 0x00 : 0x87;
+}
+
+/* ---- the turn of the loop ---- */
+
+static void tell_wall(struct server *server) {
+    const int64_t wall_ms = server_wall_ms();
+    const int64_t passed = wall_ms - server->wall_told_ms;
+    if (passed >= 0 && passed < WALL_EVERY_MS) return;
+    node_set_wall(server->node, server_now_ms(server), wall_ms);
+    server->wall_told_ms = wall_ms;
+}
+
+static void on_timer(uv_timer_t *timer) {
+    struct server *server = timer->data;
+    server->timer_due_ms = UINT64_MAX;
+    node_tick(server->node, server_now_ms(server));
+}
+
+static void set_timer(struct server *server) {
+    const uint64_t now_ms = server_now_ms(server), due_ms = node_deadline_ms(server->node);
+    if (due_ms == server->timer_due_ms) return;
+    server->timer_due_ms = due_ms;
+    if (due_ms == UINT64_MAX)
+        uv_timer_stop(&server->timer);
+    else
+        uv_timer_start(&server->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
+}
+
+/* All input of this turn is in: now everything goes out, and then the loop may sleep. */
+static void on_prepare(uv_prepare_t *prepare) {
+    struct server *server = prepare->data;
+    tell_wall(server);
+    server_pump(server);
+    clients_flush(server->clients);
+    set_timer(server);
+}
+
+/* ---- the end ---- */
+
+static void close_handle(void *handle) {
+    if (!uv_is_closing(handle)) uv_close(handle, NULL);
+}
+
+static void end(struct server *server) {
+    if (server->ended) return;
+    server->ended = true;
+    server->ready = false;
+    clients_close(server->clients);
+    datagrams_close(server->datagrams);
+    resolver_close(server->resolver);
+    if (server->web != NULL) web_stop(server->web);
+    close_handle(&server->prepare);
+    close_handle(&server->timer);
+    close_handle(&server->leave_timer);
+    for (size_t i = 0; i < 3; i++) close_handle(&server->signals[i]);
+}
+
+static void on_leave_timer(uv_timer_t *timer) {
+    struct server *server = timer->data;
+    const uint64_t passed_ms = server_now_ms(server) - server->leave_since_ms;
+    const bool all_done = node_left(server->node) && clients_count(server->clients) == 0 && passed_ms >= LEAVE_MIN_MS;
+    if (!all_done && passed_ms < LEAVE_MAX_MS) return;
+    log_text(server->log, LOG_LEVEL_INFO, "ended", "%s", all_done ? "left in order" : "not everything was told in time");
+    end(server);
+}
+
+static void leave(struct server *server, const char *signal_name) {
+    log_text(server->log, LOG_LEVEL_INFO, "leaving", "%s: clients are told, and the federation; once more ends at once", signal_name);
+    server->leaving = true;
+    server->ready = false;
+    server->leave_since_ms = server_now_ms(server);
+    clients_stop_listening(server->clients);
+    web_stop_listening(server->web);
+    node_leave(server->node, server_now_ms(server));
+    uv_timer_start(&server->leave_timer, on_leave_timer, LEAVE_CHECK_MS, LEAVE_CHECK_MS);
+}
+
+static void on_signal(uv_signal_t *handle, int number) {
+    struct server *server = handle->data;
+    if (number == SIGHUP) {
+        log_text(server->log, LOG_LEVEL_WARNING, "reload", "not available yet in this version: restart hobnobd to read the configuration anew");
+    } else if (!server->leaving) {
+        leave(server, number == SIGTERM ? "SIGTERM" : "SIGINT");
+    } else {
+        log_text(server->log, LOG_LEVEL_INFO, "ended", "at once, on a second signal");
+        end(server);
+    }
+}
+
+/* ---- the start ---- */
+
+static bool make_node(struct server *server, char error[SERVER_ERROR_MAX]) {
+    const struct config *config = server->config;
+    const bool federated = config->listen.peers.count > 0;
+    struct node_options options = {
+        .name = config->name,
+        .federation = config->federation.name,
+        .epoch = server->epoch,
+        .private_filters = (const char *const *)config->federation.private_topics,
+        .private_filter_count = config->federation.private_topic_count,
+        .broker_limits = config->broker_limits,
+        .gossip_limits = config->gossip_limits,
+        .questions = {.context = server, .may_connect = may_connect},
+        .ports = {.context = server,
+                  .send_datagram = port_send_datagram,
+                  .client_ready = port_client_ready,
+                  .link_ready = port_link_ready,
+                  .dial = port_dial,
+                  .log = port_log,
+                  .save_epoch = port_save_epoch},
+    };
+    if (federated) {
+        options.key = server->identity->key;
+        options.issuers = (const struct auth_key *const *)server->identity->issuers;
+        options.issuer_count = server->identity->issuer_count;
+        options.token = server->identity->token;
+        options.token_size = server->identity->token_size;
+        options.ring = &server->identity->ring;
+        options.advertise = resolver_advertise(config, server->log);
+    }
+    if (getrandom(&options.seed, sizeof(options.seed), 0) != (ssize_t)sizeof(options.seed)) {
+        snprintf(error, SERVER_ERROR_MAX, "the system gives no random numbers: start hobnobd later in the boot");
+        return false;
+    }
+    server->wall_told_ms = server_wall_ms();
+    server->node = node_new(&options, server_now_ms(server), server->wall_told_ms);
+    if (server->node == NULL) snprintf(error, SERVER_ERROR_MAX, "memory is short, or a limit is out of its range: write smaller limits, or give the machine more memory");
+    return server->node != NULL;
+}
+
+static void start_handles(struct server *server) {
+    static const int signals[3] = {SIGTERM, SIGINT, SIGHUP};
+    server->prepare.data = server->timer.data = server->leave_timer.data = server;
+    server->timer_due_ms = UINT64_MAX;
+    uv_prepare_init(server->loop, &server->prepare);
+    uv_timer_init(server->loop, &server->timer);
+    uv_timer_init(server->loop, &server->leave_timer);
+    for (size_t i = 0; i < 3; i++) {
+        server->signals[i].data = server;
+        uv_signal_init(server->loop, &server->signals[i]);
+        uv_signal_start(&server->signals[i], on_signal, signals[i]);
+    }
+}
+
+static bool start_federation(struct server *server, char error[SERVER_ERROR_MAX]) {
+    if (server->config->listen.peers.count == 0) return true;
+    server->datagrams = datagrams_new(server, error);
+    if (server->datagrams == NULL) return false;
+    server->resolver = resolver_new(server);
+    if (server->resolver == NULL) snprintf(error, SERVER_ERROR_MAX, "memory is short: give the machine more");
+    return server->resolver != NULL;
+}
+
+static bool start(struct server *server, char error[SERVER_ERROR_MAX]) {
+    server->store = store_open(server->config->data_dir, error);
+    if (server->store == NULL || !store_raise_epoch(server->store, &server->epoch, error) || !make_node(server, error)) return false;
+    server->clients = clients_new(server, error);
+    if (server->clients == NULL) return false;
+    server->web = web_new(server, error);
+    if (server->web == NULL || !start_federation(server, error)) return false;
+    uv_prepare_start(&server->prepare, on_prepare);
+    return true;
+}
+
+static void log_listeners(struct server *server, const char *what, const struct config_listeners *listeners) {
+    for (size_t i = 0; i < listeners->count; i++) {
+        char address[320];
+        const struct config_address *item = &listeners->items[i];
+        snprintf(address, sizeof(address), strchr(item->host, ':') != NULL ? "[%s]:%u" : "%s:%u", item->host, item->port);
+        log_line(server->log, LOG_LEVEL_INFO, "listening", "what", what, "address", address, NULL);
+    }
+}
+
+static void log_start(struct server *server) {
+    const struct config *config = server->config;
+    char epoch[24];
+    snprintf(epoch, sizeof(epoch), "%" PRIu64, server->epoch);
+    log_listeners(server, "mqtt", &config->listen.mqtt);
+    log_listeners(server, "ws", &config->listen.ws);
+    log_listeners(server, "peers", &config->listen.peers);
+    log_listeners(server, "admin", &config->listen.admin);
+    if (server->identity->token_fault[0] != '\0')
+        log_text(server->log, LOG_LEVEL_ERROR, "token", "other brokers will refuse us, and only our own clients are served: %s", server->identity->token_fault);
+    log_line(server->log, LOG_LEVEL_INFO, "ready", "name", config->name, "version", HOBNOB_VERSION, "epoch", epoch, NULL);
+}
+
+static void on_close_late(uv_timer_t *timer) {
+    uv_stop(timer->loop);
+}
+
+/* Runs the closing of all handles to its end. A lookup that hangs in the system's resolver cannot be called off; then the process must end under it, for even a
+ * return from main would wait for its thread. */
+static void drain(struct server *server) {
+    uv_timer_t guard;
+    end(server);
+    uv_timer_init(server->loop, &guard);
+    uv_timer_start(&guard, on_close_late, CLOSE_MAX_MS, 0);
+    uv_unref((uv_handle_t *)&guard);
+    uv_run(server->loop, UV_RUN_DEFAULT);
+    uv_close((uv_handle_t *)&guard, NULL);
+    uv_run(server->loop, UV_RUN_NOWAIT);
+}
+
+bool server_run(const struct config *config, const struct identity *identity, struct log *log, char error[SERVER_ERROR_MAX]) {
+    uv_loop_t loop;
+    struct server server = {.loop = &loop, .config = config, .identity = identity, .log = log};
+    if (uv_loop_init(&loop) != 0) {
+        snprintf(error, SERVER_ERROR_MAX, "the event loop cannot be made: raise the limit of open files (ulimit -n)");
+        return false;
+    }
+    start_handles(&server);
+    server.started_ms = server_now_ms(&server);
+    const bool started = start(&server, error);
+    if (started) {
+        server.ready = true;
+        log_start(&server);
+        uv_run(&loop, UV_RUN_DEFAULT);
+    }
+    drain(&server);
+    web_free(server.web);
+    node_free(server.node);
+    store_close(server.store);
+    if (uv_loop_close(&loop) != 0) {
+        log_text(log, LOG_LEVEL_WARNING, "ended", "with work still under way");
+        _exit(started ? 0 : 1);
+    }
+    return started;
+}
