@@ -153,9 +153,21 @@ void web_dial(struct web *web, broker_handle link, const struct gossip_address *
     uv_timer_start(&web->dial_timer, on_dial_time, 0, 0);
 }
 
-static void give_up(struct web_connection *connection) {
-    web_connection_abandon(connection);
+/* libwebsockets has not seen it. */
+static void drop(struct web_connection *connection) {
     links_gone(connection);
+    web_connection_free(connection);
+}
+
+void links_drop_dials(struct web *web) {
+    struct web_connection *connection = web->dials;
+    web->dials = NULL;
+    web->dials_end = &web->dials;
+    while (connection != NULL) {
+        struct web_connection *next = connection->next_dial;
+        drop(connection);
+        connection = next;
+    }
 }
 
 void links_dial(struct web_connection *connection) {
@@ -163,7 +175,7 @@ void links_dial(struct web_connection *connection) {
     char ip[INET6_ADDRSTRLEN] = "";
     bool given_up = connection->handle == 0 || broker_link_ended(node_broker(web->server->node), connection->handle);
     if (given_up || inet_ntop(connection->to.family == 6 ? AF_INET6 : AF_INET, connection->to.ip, ip, sizeof ip) == NULL) {
-        give_up(connection);
+        drop(connection);
         return;
     }
     snprintf(connection->address, sizeof connection->address, connection->to.family == 6 ? "[%s]:%u" : "%s:%u", ip, connection->to.port);
@@ -186,5 +198,7 @@ void links_dial(struct web_connection *connection) {
     struct lws *wsi = lws_client_connect_via_info(&info);
     if (web->starting == NULL) return; /* and freed */
     web->starting = NULL;
-    if (wsi == NULL) give_up(connection);
+    if (wsi != NULL) return;
+    web_connection_abandon(connection);
+    links_gone(connection);
 }

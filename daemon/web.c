@@ -232,6 +232,7 @@ void web_stop(struct web *web) {
     web->stopping = true;
     web->listening = false;
     web_listen_stop(web, true);
+    links_drop_dials(web);
     if (web->timers_open) {
         uv_close((uv_handle_t *)&web->accept_timer, NULL);
         uv_close((uv_handle_t *)&web->dial_timer, NULL);

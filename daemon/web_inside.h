@@ -104,6 +104,8 @@ void websocket_gone(struct web_connection *connection);
 void links_gone(struct web_connection *connection);
 /* Starts a dial that web_dial queued. */
 void links_dial(struct web_connection *connection);
+/* Ends all that are queued and not started. */
+void links_drop_dials(struct web *web);
 
 /* A whole request was read: begins the response. Nonzero: close. */
 int admin_on_request(struct web_connection *connection, const char *path, size_t path_size);
