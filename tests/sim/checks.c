@@ -1,0 +1,146 @@
+/* Checks of what clients sent and got. */
+#include "tests/sim/checks.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ENDING_US (1000u * HEAP_MS) /* after a subscription's end its last messages may still be under way */
+
+bool checks_matches(const char *filter, const char *topic) {
+    if (topic[0] == '$' && (filter[0] == '+' || filter[0] == '#')) return false;
+    for (;;) {
+        size_t wanted = strcspn(filter, "/"), level = strcspn(topic, "/");
+        if (strcmp(filter, "#") == 0) return true;
+        bool same = wanted == level && strncmp(filter, topic, level) == 0;
+        if (!same && !(wanted == 1 && filter[0] == '+')) return false;
+        filter += wanted;
+        topic += level;
+        if (*topic == '\0') return *filter == '\0' || strcmp(filter, "/#") == 0;
+        if (*filter == '\0') return false;
+        filter++;
+        topic++;
+    }
+}
+
+/* copies[publication * clients + client], without retained ones. */
+static uint32_t *count_copies(const struct world *world) {
+    const struct journal *journal = &world->journal;
+    uint32_t *copies = calloc(journal->publication_count * world->client_count + 1, sizeof *copies);
+    assert(copies != NULL);
+    for (size_t i = 0; i < journal->receipt_count; i++) {
+        const struct journal_receipt *receipt = &journal->receipts[i];
+        if (!receipt->retain) copies[receipt->publication * world->client_count + receipt->client]++;
+    }
+    return copies;
+}
+
+struct due {
+    bool must, may; /* have a copy */
+    uint8_t qos;    /* the highest granted */
+};
+
+static struct due due(const struct world *world, size_t client, const struct journal_publication *publication) {
+    struct due result = {0};
+    for (size_t i = 0; i < world->journal.subscription_count; i++) {
+        const struct journal_subscription *entry = &world->journal.subscriptions[i];
+        if (entry->client != client || !checks_matches(entry->filter, publication->topic)) continue;
+        if (entry->ended_us != JOURNAL_NEVER && entry->ended_us + ENDING_US < publication->sent_us) continue;
+        result.may = true;
+        if (entry->granted_us > publication->sent_us || entry->ended_us != JOURNAL_NEVER) continue;
+        result.must = true;
+        if (entry->qos > result.qos) result.qos = entry->qos;
+    }
+    return result;
+}
+
+static bool copies_are_due(const struct world *world, size_t number, size_t client, uint32_t copies, enum checks_repeats repeats, char why[CHECKS_WHY]) {
+    const struct journal_publication *publication = &world->journal.publications[number];
+    struct due expected = due(world, client, publication);
+    uint8_t qos = publication->qos < expected.qos ? publication->qos : expected.qos;
+    bool many = copies > 1 && !(repeats == CHECKS_QOS1_MAY_REPEAT && qos == 1);
+    if (!many && !(copies == 0 && expected.must) && !(copies > 0 && !expected.may)) return true;
+    snprintf(why, CHECKS_WHY, "publication %zu (%s, QoS %u, by %s at %llu us) reached %s %u times instead of %s", number, publication->topic,
+             publication->qos, client_id(world->clients[publication->client]), (unsigned long long)publication->sent_us,
+             client_id(world->clients[client]), copies, expected.must ? "once" : expected.may ? "at most once" : "never");
+    return false;
+}
+
+bool checks_delivery(const struct world *world, uint64_t from_us, enum checks_repeats repeats, char why[CHECKS_WHY]) {
+    const struct journal *journal = &world->journal;
+    uint32_t *copies = count_copies(world);
+    bool good = true;
+    for (size_t number = 0; number < journal->publication_count && good; number++) {
+        if (journal->publications[number].sent_us == JOURNAL_NEVER || journal->publications[number].sent_us < from_us) continue;
+        for (size_t client = 0; client < world->client_count && good; client++)
+            good = copies_are_due(world, number, client, copies[number * world->client_count + client], repeats, why);
+    }
+    free(copies);
+    return good;
+}
+
+bool checks_never(const struct world *world, char why[CHECKS_WHY]) {
+    const struct journal *journal = &world->journal;
+    uint32_t *copies = count_copies(world);
+    bool good = journal->damaged == 0;
+    if (!good) snprintf(why, CHECKS_WHY, "%llu messages arrived damaged", (unsigned long long)journal->damaged);
+    for (size_t number = 0; number < journal->publication_count && good; number++) {
+        const struct journal_publication *publication = &journal->publications[number];
+        for (size_t client = 0; client < world->client_count && good; client++) {
+            uint32_t got = copies[number * world->client_count + client];
+            good = got <= (publication->qos == 1 ? UINT32_MAX : 1) && (got == 0 || due(world, client, publication).may);
+            if (!good)
+                snprintf(why, CHECKS_WHY, "publication %zu (%s, QoS %u) reached %s %u times", number, publication->topic, publication->qos,
+                         client_id(world->clients[client]), got);
+        }
+    }
+    for (size_t i = 0; i < world->client_count && good; i++) {
+        good = client_violations(world->clients[i]) == 0;
+        if (!good) snprintf(why, CHECKS_WHY, "%s saw %llu violations of the protocol (see --trace)", client_id(world->clients[i]),
+                            (unsigned long long)client_violations(world->clients[i]));
+    }
+    free(copies);
+    return good;
+}
+
+static bool one_sequence(const struct world *world, const struct journal_receipt *a, const struct journal_receipt *b) {
+    const struct journal_publication *of_a = &world->journal.publications[a->publication], *of_b = &world->journal.publications[b->publication];
+    return a->client == b->client && of_a->client == of_b->client && of_a->qos == of_b->qos && a->qos == b->qos && !a->retain && !b->retain &&
+           strcmp(of_a->topic, of_b->topic) == 0;
+}
+
+bool checks_order(const struct world *world, char why[CHECKS_WHY]) {
+    const struct journal *journal = &world->journal;
+    for (size_t i = 0; i < journal->receipt_count; i++) {
+        const struct journal_receipt *receipt = &journal->receipts[i], *before = NULL;
+        bool repeated = false;
+        for (size_t j = i; j-- > 0 && !repeated;) {
+            if (!one_sequence(world, &journal->receipts[j], receipt)) continue;
+            repeated = journal->receipts[j].publication == receipt->publication;
+            if (before == NULL || journal->receipts[j].publication > before->publication) before = &journal->receipts[j];
+        }
+        if (!repeated && before != NULL && before->publication > receipt->publication) {
+            snprintf(why, CHECKS_WHY, "%s got %llu after %llu of the same publisher, topic and QoS", client_id(world->clients[receipt->client]),
+                     (unsigned long long)receipt->publication, (unsigned long long)before->publication);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool checks_acknowledged(const struct world *world, char why[CHECKS_WHY]) {
+    for (size_t i = 0; i < world->journal.publication_count; i++) {
+        const struct journal_publication *publication = &world->journal.publications[i];
+        if (publication->qos == 0 || publication->forgotten || publication->acked_us != JOURNAL_NEVER) continue;
+        snprintf(why, CHECKS_WHY, "publication %zu (%s, QoS %u, by %s) is not acknowledged", i, publication->topic, publication->qos,
+                 client_id(world->clients[publication->client]));
+        return false;
+    }
+    return true;
+}
+
+bool checks_clients_idle(const struct world *world) {
+    for (size_t i = 0; i < world->client_count; i++)
+        if (!client_idle(world->clients[i])) return false;
+    return true;
+}

@@ -1,0 +1,37 @@
+/* What must be true of a world: judged from its journal and from what its brokers say of themselves.
+ *
+ * Each check returns true if it holds; else why gets a line for people.
+ */
+#ifndef SIM_CHECKS_H
+#define SIM_CHECKS_H
+
+#include "tests/sim/world.h"
+
+#define CHECKS_WHY 400u
+
+/* Every live broker sees every other live broker alive under its present epoch and nobody else alive, every broker's view of every owner's rows is what
+ * the owner itself shows, and all table hashes are equal (section 5). For a world without cut paths. */
+bool checks_registry_agrees(const struct world *world, char why[CHECKS_WHY]);
+
+enum checks_repeats { CHECKS_ONCE, CHECKS_QOS1_MAY_REPEAT };
+/* Publications sent at or after from_us: a client that was granted a matching filter before and still has it got exactly one copy (G2, G3, G4, G5), a client with none got
+ * none, anyone between at most one. Whoever calls it has waited until all could arrive. */
+bool checks_delivery(const struct world *world, uint64_t from_us, enum checks_repeats repeats, char why[CHECKS_WHY]);
+/* Whatever happened: QoS 0 and 2 never twice, nothing to clients that did not ask, payloads whole, no violation of the protocol. */
+bool checks_never(const struct world *world, char why[CHECKS_WHY]);
+/* First copies of one publisher's messages on one topic with one QoS come in the order in which they were sent. */
+bool checks_order(const struct world *world, char why[CHECKS_WHY]);
+/* All QoS 1 and 2 publications are acknowledged, but those whose broker lost the session. */
+bool checks_acknowledged(const struct world *world, char why[CHECKS_WHY]);
+/* No broker wants its timer without end: at most this many ticks per second since it started. */
+bool checks_calm(const struct world *world, uint64_t ticks_per_s_max, char why[CHECKS_WHY]);
+
+/* All clients are connected and have no open wish. */
+bool checks_clients_idle(const struct world *world);
+
+/* Sums over the links of one broker (all peers). */
+struct link_info checks_links(const struct world *world, size_t node);
+/* Does the MQTT filter match the topic? (MQTT 5.0 section 4.7; apart from broker/topic.h.) */
+bool checks_matches(const char *filter, const char *topic);
+
+#endif

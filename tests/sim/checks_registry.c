@@ -1,0 +1,146 @@
+/* Checks of what brokers know of each other. */
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/sim/checks.h"
+
+#define ROW_TEXT_MAX 192u
+
+struct rows {
+    char (*texts)[ROW_TEXT_MAX];
+    size_t count, room;
+    bool own_only;
+};
+
+static bool on_row(void *context, const struct member_info *owner, enum gossip_row_kind kind, const char *filter, size_t size) {
+    struct rows *rows = context;
+    if (rows->own_only && !owner->self) return true;
+    if (rows->count == rows->room) {
+        rows->room = rows->room == 0 ? 64 : rows->room * 2;
+        rows->texts = realloc(rows->texts, rows->room * sizeof *rows->texts);
+        assert(rows->texts != NULL);
+    }
+    snprintf(rows->texts[rows->count++], ROW_TEXT_MAX, "%s of %s: %.*s", kind == GOSSIP_NEWPUB ? "newpub" : "newsub", owner->name, (int)size, filter);
+    return true;
+}
+
+static int compare(const void *a, const void *b) {
+    return strcmp(a, b);
+}
+
+static void collect(struct rows *rows, const struct world *world, const struct world_node *node) {
+    gossip_walk_rows(node_gossip(node->node), world_node_now_ms(node), on_row, rows);
+    (void)world;
+}
+
+static bool is_live(const struct world_node *node) {
+    return node->node != NULL && !node->leaving;
+}
+
+static bool same_rows(const struct rows *truth, const struct rows *view, const char *name, char why[CHECKS_WHY]) {
+    for (size_t i = 0; i < truth->count || i < view->count; i++) {
+        int order = i == view->count ? -1 : i == truth->count ? 1 : strcmp(truth->texts[i], view->texts[i]);
+        if (order == 0) continue;
+        snprintf(why, CHECKS_WHY, "%s %s %s", name, order < 0 ? "does not show" : "still shows", order < 0 ? truth->texts[i] : view->texts[i]);
+        return false;
+    }
+    return true;
+}
+
+static bool rows_agree(const struct world *world, char why[CHECKS_WHY]) {
+    struct rows truth = {.own_only = true};
+    bool good = true;
+    for (size_t i = 0; i < world->node_count; i++)
+        if (is_live(world->nodes[i])) collect(&truth, world, world->nodes[i]);
+    if (truth.count > 0) qsort(truth.texts, truth.count, sizeof *truth.texts, compare);
+    for (size_t i = 0; i < world->node_count && good; i++) {
+        struct rows view = {0};
+        if (!is_live(world->nodes[i])) continue;
+        collect(&view, world, world->nodes[i]);
+        if (view.count > 0) qsort(view.texts, view.count, sizeof *view.texts, compare);
+        good = same_rows(&truth, &view, world->nodes[i]->name, why);
+        free(view.texts);
+    }
+    free(truth.texts);
+    return good;
+}
+
+static const char *state_name(enum member_state state) {
+    static const char *const names[] = {"unverified", "alive", "suspect", "down", "left"};
+    return names[state];
+}
+
+static bool sees(const struct world_node *viewer, const struct world_node *node, char why[CHECKS_WHY]) {
+    uint8_t thumbprint[AUTH_THUMBPRINT_SIZE];
+    struct member_id id;
+    struct member_info info;
+    auth_key_thumbprint(node->key, thumbprint);
+    memcpy(id.bytes, thumbprint, sizeof id.bytes);
+    bool known = gossip_member_find(node_gossip(viewer->node), world_node_now_ms(viewer), &id, &info);
+    bool live = is_live(node), alive = known && info.state == MEMBER_ALIVE;
+    if (live == alive && (!live || info.epoch == gossip_epoch(node_gossip(node->node)))) return true;
+    snprintf(why, CHECKS_WHY, "%s sees %s %s (epoch %" PRIu64 "), which is %s", viewer->name, node->name, known ? state_name(info.state) : "not at all",
+             known ? info.epoch : 0, live ? "alive" : "not there");
+    return false;
+}
+
+bool checks_registry_agrees(const struct world *world, char why[CHECKS_WHY]) {
+    uint64_t hash = 0;
+    const struct world_node *first = NULL;
+    for (size_t i = 0; i < world->node_count; i++) {
+        const struct world_node *viewer = world->nodes[i];
+        if (!is_live(viewer)) continue;
+        for (size_t j = 0; j < world->node_count; j++)
+            if (j != i && !sees(viewer, world->nodes[j], why)) return false;
+    }
+    if (!rows_agree(world, why)) return false;
+    for (size_t i = 0; i < world->node_count; i++) {
+        if (!is_live(world->nodes[i])) continue;
+        uint64_t its = gossip_table_hash(node_gossip(world->nodes[i]->node));
+        if (first == NULL) {
+            first = world->nodes[i];
+            hash = its;
+        } else if (its != hash) {
+            snprintf(why, CHECKS_WHY, "the table hashes of %s and %s differ", first->name, world->nodes[i]->name);
+            return false;
+        }
+    }
+    return true;
+}
+
+bool checks_calm(const struct world *world, uint64_t ticks_per_s_max, char why[CHECKS_WHY]) {
+    for (size_t i = 0; i < world->node_count; i++) {
+        const struct world_node *node = world->nodes[i];
+        if (node->node == NULL) continue;
+        uint64_t seconds = (heap_now_us(world->heap) - node->started_us) / (1000 * HEAP_MS) + 1;
+        if (node->ticks <= seconds * ticks_per_s_max) continue;
+        snprintf(why, CHECKS_WHY, "%s ticked %" PRIu64 " times in %" PRIu64 " s, %" PRIu64 " times with its next deadline not in the future", node->name,
+                 node->ticks, seconds, node->spins);
+        return false;
+    }
+    return true;
+}
+
+struct link_info checks_links(const struct world *world, size_t node) {
+    struct link_info sum = {0}, link;
+    if (world->nodes[node]->node == NULL) return sum;
+    for (size_t i = 0; broker_link_at(node_broker(world->nodes[node]->node), i, &link); i++) {
+        sum.joined_here += link.joined_here;
+        sum.joined_there += link.joined_there;
+        sum.publications_sent += link.publications_sent;
+        sum.publications_received += link.publications_received;
+        sum.frames_sent += link.frames_sent;
+        sum.frames_received += link.frames_received;
+        sum.bytes_sent += link.bytes_sent;
+        sum.bytes_received += link.bytes_received;
+        sum.invites_sent += link.invites_sent;
+        sum.invites_received += link.invites_received;
+        sum.repeated += link.repeated;
+        sum.lost += link.lost;
+        sum.dropped += link.dropped;
+        sum.outbox_messages += link.outbox_messages;
+    }
+    return sum;
+}

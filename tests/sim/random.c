@@ -1,0 +1,158 @@
+/* A schedule drawn from the seed: a while of faults, then quiet, then everything must be well again. */
+#include "tests/sim/scenario.h"
+
+#include <string.h>
+
+#define NODES_MAX 5u
+#define QUIET_SETTLE_MS 30000u
+#define LONGEST_BACK_OFF_MS 11000u
+
+static const char *const topics[] = {"r/a", "r/b", "r/b/c", "s/a", "r/x/y/z", "s"};
+static const char *const filters[] = {"#", "r/#", "r/+", "r/b", "+/a", "r/b/#", "s", "r/x/+/z", "s/#"};
+
+struct plan {
+    struct world *world;
+    struct dice dice;
+    struct network_weather weather;
+};
+
+static size_t draw(struct plan *plan, size_t bound) {
+    return (size_t)dice_below(&plan->dice, bound);
+}
+
+static void draw_weather(struct plan *plan) {
+    plan->weather = (struct network_weather){.delay_us = 200 + (uint32_t)draw(plan, 30000), .jitter_us = (uint32_t)draw(plan, 30000)};
+    if (draw(plan, 3) != 0) plan->weather.loss_ppm = (uint32_t)draw(plan, 150000);
+    if (draw(plan, 2) != 0) plan->weather.duplicate_ppm = (uint32_t)draw(plan, 50000);
+    if (draw(plan, 2) != 0) {
+        plan->weather.late_ppm = (uint32_t)draw(plan, 50000);
+        plan->weather.late_us = (uint32_t)draw(plan, 1000000);
+    }
+    if (draw(plan, 2) != 0) plan->weather.piece_bytes = 1 + (uint32_t)draw(plan, 300);
+    network_set_weather(plan->world->network, &plan->weather);
+}
+
+static void subscribe(struct plan *plan, struct client *client) {
+    client_subscribe(client, filters[draw(plan, sizeof filters / sizeof *filters)], (uint8_t)draw(plan, 3));
+}
+
+static void populate(struct plan *plan) {
+    struct world *world = plan->world;
+    size_t nodes = 2 + draw(plan, NODES_MAX - 1);
+    world_add_nodes(world, nodes);
+    for (size_t i = 0; i < nodes; i++) {
+        world->nodes[i]->wall_skew_ms = (int64_t)draw(plan, 40000) - 20000;
+        world_start(world, i);
+        for (size_t clients = 1 + draw(plan, 2); clients > 0; clients--) {
+            char id[32];
+            snprintf(id, sizeof id, "client-%zu-%zu", i + 1, clients);
+            struct client_options options = {.id = id, .version = draw(plan, 2) != 0 ? 5 : 4, .persistent = draw(plan, 2) != 0, .keep_alive_s = 2,
+                                             .reconnects = true};
+            subscribe(plan, world_add_client(world, &options, i));
+        }
+        world_run_ms(world, draw(plan, 1000));
+    }
+}
+
+static void publish(struct plan *plan) {
+    struct client *client = plan->world->clients[draw(plan, plan->world->client_count)];
+    client_publish(client, topics[draw(plan, sizeof topics / sizeof *topics)], (uint8_t)draw(plan, 3), false, 16 + draw(plan, 500));
+}
+
+/* A filter that this client was granted and still has, or none. */
+static void unsubscribe(struct plan *plan) {
+    struct client *client = plan->world->clients[draw(plan, plan->world->client_count)];
+    const struct journal *journal = &plan->world->journal;
+    for (size_t i = 0; i < journal->subscription_count; i++) {
+        const struct journal_subscription *entry = &journal->subscriptions[i];
+        if (entry->client != client_number(client) || entry->granted_us == JOURNAL_NEVER || entry->ended_us != JOURNAL_NEVER) continue;
+        client_unsubscribe(client, entry->filter);
+        return;
+    }
+}
+
+/* Only a filter that it does not have: a second wish for the same one would be the same subscription. */
+static void subscribe_more(struct plan *plan) {
+    struct client *client = plan->world->clients[draw(plan, plan->world->client_count)];
+    const char *filter = filters[draw(plan, sizeof filters / sizeof *filters)];
+    const struct journal *journal = &plan->world->journal;
+    for (size_t i = 0; i < journal->subscription_count; i++) {
+        const struct journal_subscription *entry = &journal->subscriptions[i];
+        if (entry->client == client_number(client) && strcmp(entry->filter, filter) == 0) return;
+    }
+    client_subscribe(client, filter, (uint8_t)draw(plan, 3));
+}
+
+static void partition(struct plan *plan) {
+    bool sides[NODES_MAX] = {false};
+    for (size_t i = 0; i < plan->world->node_count; i++) sides[i] = draw(plan, 2) != 0;
+    world_partition(plan->world, sides);
+}
+
+static void restart(struct plan *plan) {
+    for (size_t i = 0; i < plan->world->node_count; i++) {
+        struct world_node *node = plan->world->nodes[i];
+        if (node->node != NULL) continue;
+        if (draw(plan, 4) == 0) node->saved_epoch = 0;
+        if (draw(plan, 6) == 0) network_move_host(plan->world->network, node->host);
+        world_start(plan->world, i);
+        return;
+    }
+}
+
+static void hurt(struct plan *plan) {
+    struct world *world = plan->world;
+    size_t node = draw(plan, world->node_count), other = draw(plan, world->node_count);
+    switch (draw(plan, 9)) {
+    case 0: partition(plan); break;
+    case 1:
+    case 2: network_heal(world->network); break;
+    case 3: world_cut(world, node, other, node != other); break;
+    case 4: world_crash(world, node, NETWORK_DOWN); break;
+    case 5: world_crash(world, node, NETWORK_DARK); break;
+    case 6: world_leave(world, node); break;
+    case 7: network_reset(world->network, world->nodes[node]->host, world->nodes[other]->host); break;
+    default: draw_weather(plan); break;
+    }
+}
+
+static void step(struct plan *plan) {
+    size_t what = draw(plan, 100);
+    if (what < 60) publish(plan);
+    else if (what < 68) subscribe_more(plan);
+    else if (what < 72) unsubscribe(plan);
+    else if (what < 82) restart(plan);
+    else hurt(plan);
+}
+
+static void calm_down(struct plan *plan) {
+    struct world *world = plan->world;
+    network_heal(world->network);
+    plan->weather.loss_ppm /= 10;
+    plan->weather.late_ppm = 0;
+    network_set_weather(world->network, &plan->weather);
+    for (size_t i = 0; i < world->node_count; i++) {
+        while (world->nodes[i]->leaving) world_run_ms(world, 100);
+        if (world->nodes[i]->node == NULL) world_start(world, i);
+    }
+}
+
+static bool faults_then_quiet(struct run *run, struct world *world) {
+    struct plan plan = {.world = world};
+    dice_init(&plan.dice, run->seed, "plan");
+    draw_weather(&plan);
+    populate(&plan);
+    for (size_t steps = 20 + draw(&plan, 120); steps > 0; steps--) {
+        step(&plan);
+        world_run_ms(world, draw(&plan, 400));
+    }
+    calm_down(&plan);
+    if (!run_settle(run, world, QUIET_SETTLE_MS)) return false;
+    world_run_ms(world, LONGEST_BACK_OFF_MS);
+    uint64_t quiet_us = heap_now_us(world->heap);
+    for (size_t i = 0; i < 3 * world->client_count; i++) publish(&plan);
+    world_run_ms(world, 8000);
+    return run_settle(run, world, QUIET_SETTLE_MS) && run_verify(run, world, quiet_us, CHECKS_ONCE);
+}
+
+const struct scenario scenario_random = {"random", faults_then_quiet, 1, NULL};

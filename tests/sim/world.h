@@ -1,0 +1,126 @@
+/* A simulated world: brokers (struct node, the daemon's own joint of the three cores), clients, a network, and the time in which it all happens.
+ *
+ * A broker here is what the daemon makes of a node: the same ports, in the same order of effects (input, pump, flush, timer).
+ */
+#ifndef SIM_WORLD_H
+#define SIM_WORLD_H
+
+#include <stdio.h>
+
+#include "daemon/node.h"
+#include "tests/sim/client.h"
+#include "tests/sim/credentials.h"
+
+#define WORLD_PEERS_PORT 7100u
+#define WORLD_NAME_MAX 32u
+#define WORLD_LOGS_MAX 48u
+#define WORLD_WALL_S 1800000000 /* the wall clock at the start, seconds since 1970 */
+
+struct world;
+
+/* Lines of one event name that a broker logged. */
+struct world_log {
+    char event[24];
+    uint64_t count;
+    char last[240];
+};
+
+struct world_connection {
+    network_end end;
+    broker_handle handle;
+    bool link, accepted; /* link or client; accepted or dialled */
+    bool connected;
+};
+
+struct world_node {
+    struct world *world;
+    char name[WORLD_NAME_MAX];
+    size_t index, host;
+    /* What it has on its disk. Change it while it is down. */
+    struct auth_key *key;
+    char *token;
+    struct auth_ring ring;
+    const char *federation;
+    uint64_t saved_epoch;
+    size_t *bootstrap, bootstrap_count; /* nodes, resolved at start and every 5 s */
+    int64_t wall_skew_ms;
+
+    struct node *node; /* NULL while it is down */
+    bool leaving;
+    uint64_t run; /* counts starts: timers of an earlier run do nothing */
+    uint64_t clock_base_ms, armed_ms;
+    struct world_connection *connections;
+    size_t connection_count, connection_room;
+    broker_handle *ready; /* handles with output */
+    bool *ready_is_link;
+    size_t ready_count, ready_room;
+
+    uint64_t started_us, ticks;
+    uint64_t spins; /* times at which the deadline after a tick was not in the future */
+    struct world_log logs[WORLD_LOGS_MAX]; /* since the world began */
+    size_t log_count;
+};
+
+struct world_options {
+    uint64_t seed;
+    FILE *trace; /* NULL: hash only */
+    struct broker_limits broker_limits;
+    struct gossip_limits gossip_limits;
+};
+
+struct world {
+    struct world_options options;
+    struct heap *heap;
+    struct network *network;
+    struct dice dice;
+    struct trace trace;
+    struct journal journal;
+    struct auth_key *issuer;
+    struct auth_ring ring;
+    struct world_node **nodes;
+    size_t node_count;
+    struct client **clients;
+    size_t client_count;
+};
+
+struct world *world_new(const struct world_options *options);
+void world_free(struct world *world);
+
+/* A broker with a good token, knowing nobody, down. */
+struct world_node *world_add_node(struct world *world, const char *name);
+/* count brokers edge-1, edge-2 ... that all know each other, down. */
+void world_add_nodes(struct world *world, size_t count);
+void world_know(struct world *world, size_t node, const size_t *peers, size_t count);
+void world_set_token(struct world *world, size_t node, enum credentials_fault fault);
+
+void world_start(struct world *world, size_t node);
+void world_start_all(struct world *world);
+/* NETWORK_DOWN: the process dies (kill -9). NETWORK_DARK: power is cut. Sessions in memory are gone. */
+void world_crash(struct world *world, size_t node, enum network_power how);
+/* SIGTERM: leaves in order, then is down. */
+void world_leave(struct world *world, size_t node);
+
+/* A client that connects to this broker at once. */
+struct client *world_add_client(struct world *world, const struct client_options *options, size_t node);
+/* MQTT 5.0, clean start, no keep alive. */
+struct client *world_add_plain_client(struct world *world, const char *id, size_t node);
+
+/* Brokers on different sides do not reach each other, nor do their clients. */
+void world_partition(struct world *world, const bool *side);
+void world_cut(struct world *world, size_t from, size_t to, bool cut);
+
+void world_run_ms(struct world *world, uint64_t ms);
+/* Runs until the condition holds, looking every 10 ms; false when max_ms are over. */
+bool world_run_until(struct world *world, uint64_t max_ms, bool (*holds)(struct world *world, void *context), void *context);
+uint64_t world_now_ms(const struct world *world);
+
+const struct world_log *world_log_of(const struct world_node *node, const char *event); /* NULL if there is none */
+
+/* For world.c and world_ports.c. */
+uint64_t world_node_now_ms(const struct world_node *node);
+int64_t world_node_wall_ms(const struct world_node *node);
+void world_flush(struct world_node *node);
+struct network_ports world_network_ports(struct world_node *node);
+struct node_ports world_node_ports(struct world_node *node);
+
+#endif
