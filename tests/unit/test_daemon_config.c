@@ -1,0 +1,326 @@
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "daemon/config.h"
+
+static struct config_faults faults;
+
+static struct config *parse(const char *text) {
+    faults = (struct config_faults){0};
+    return config_parse(text, strlen(text), "/etc/hobnob", &faults);
+}
+
+/* All faults, a line each, as --check prints them. */
+static const char *fault_text(void) {
+    static char all[65536];
+    size_t used = 0;
+    all[0] = '\0';
+    for (size_t i = 0; i < faults.count; i++) {
+        char line[CONFIG_FAULT_LINE_MAX];
+        config_fault_format(&faults.items[i], "c.yaml", line, sizeof(line));
+        used += (size_t)snprintf(all + used, sizeof(all) - used, "%s\n", line);
+    }
+    return all;
+}
+
+#define NEEDS_PEERS "identity: {token: t, key: k, issuers: [i]}\nfederation: {gossip_key: g}\n"
+
+static const struct {
+    const char *text, *faults;
+} fault_cases[] = {
+    /* name */
+    {"", "c.yaml:1: name is missing; write name: edge-1, or what else the token's subject is\n"},
+    {"name:\n", "c.yaml:1: name is empty; write the token's subject, such as edge-1\n"},
+    {"name: [a]\n", "c.yaml:1: name is a list; write the token's subject, such as edge-1\n"},
+    {"name: {a: b}\n", "c.yaml:1: name has keys below it; write the token's subject, such as edge-1\n"},
+    {"name: a b\n", "c.yaml:1: name: \"a b\" has characters other than letters, digits, '.', '_' and '-'; write the token's subject, such as edge-1\n"},
+    {"name: a\nname: b\n", "c.yaml:2: name was given before, in line 1; write it once\n"},
+    {"name: a234567890123456789012345678901234567890123456789012345678901234\n",
+     "c.yaml:1: name: \"a234567890123456789012345678901234567890123456789012345678901234\" is longer than 63 characters; write the token's subject, such as edge-1\n"},
+    /* shape */
+    {"- name\n", "c.yaml:1: the configuration has no keys below it; write one KEY: VALUE a line\nc.yaml:1: name is missing; write name: edge-1, or what else the token's subject is\n"},
+    {"name: a\nlisten: 1883\n", "c.yaml:2: listen has no keys below it; write one KEY: VALUE a line\n"},
+    {"name: a\n[x]: y\n", "c.yaml:2: a key must be a word; write KEY: VALUE\n"},
+    {"name: a\n---\nname: b\n", "c.yaml:3: a second document starts here; write one, without --- between\n"},
+    /* unknown keys */
+    {"name: a\nlissten: {}\n", "c.yaml:2: unknown key \"lissten\"; write \"listen\"\n"},
+    {"name: a\nlisten:\n  mqt: 127.0.0.1:1\n", "c.yaml:3: unknown key \"listen.mqt\"; write \"mqtt\"\n"},
+    {"name: a\nlimits:\n  client_max: 1\n", "c.yaml:3: unknown key \"limits.client_max\"; write \"clients_max\"\n"},
+    {"name: a\nlog: {colour_of_the_lines: red}\n", "c.yaml:2: unknown key \"log.colour_of_the_lines\"; write one of: level\n"},
+    /* addresses */
+    {"name: a\nlisten: {mqtt: 1883}\n", "c.yaml:2: listen.mqtt: \"1883\" has no port; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten: {mqtt: \":1883\"}\n", "c.yaml:2: listen.mqtt: \":1883\" has no host; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: 0.0.0.0:0\n", "c.yaml:3: listen.mqtt: \"0.0.0.0:0\" has a port that is no number from 1 to 65535; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: 0.0.0.0:65536\n", "c.yaml:3: listen.mqtt: \"0.0.0.0:65536\" has a port that is no number from 1 to 65535; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: 0.0.0.0:99999999999999999999\n", "c.yaml:3: listen.mqtt: \"0.0.0.0:99999999999999999999\" has a port that is no number from 1 to 65535; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: 0.0.0.0:1x\n", "c.yaml:3: listen.mqtt: \"0.0.0.0:1x\" has a port that is no number from 1 to 65535; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: ::1:1883\n", "c.yaml:3: listen.mqtt: \"::1:1883\" has several colons and no brackets; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: \"[::1:1883\"\n", "c.yaml:3: listen.mqtt: \"[::1:1883\" has no ] before its port; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: a b:1883\n", "c.yaml:3: listen.mqtt: \"a b:1883\" has a host that is none; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt:\n    - 127.0.0.1:1883\n    - 127.0.0.1\n", "c.yaml:5: listen.mqtt: \"127.0.0.1\" has no port; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: 127.0.0.1:1883\n  ws: 127.0.0.1:1883\n", "c.yaml:4: listen.ws: 127.0.0.1:1883 is taken by listen.mqtt in line 3; write another port\n"},
+    {"name: a\nlisten: {admin: 0.0.0.0:9100}\n", "c.yaml:2: listen.admin: 0.0.0.0 can be reached by others, and admin tokens are not available yet in this version; write 127.0.0.1:9100\n"},
+    /* not in this version */
+    {"name: a\nlisten:\n  mqtts: 0.0.0.0:8883\n  wss: 0.0.0.0:8443\ntls: {cert: c}\nclients: {password_file: p}\n",
+     "c.yaml:3: listen.mqtts is not available yet in this version; remove it and write listen.mqtt on an address that only trusted hosts reach\n"
+     "c.yaml:4: listen.wss is not available yet in this version; remove it and write listen.ws on an address that only trusted hosts reach\n"
+     "c.yaml:5: tls is not available yet in this version; remove it and write listen.mqtt on an address that only trusted hosts reach\n"
+     "c.yaml:6: clients.password_file is not available yet in this version; remove it and write clients: {anonymous: true} if all who reach the listeners are welcome\n"},
+    /* federation */
+    {"name: a\nlisten: {peers: 0.0.0.0:7100}\n",
+     "c.yaml:2: listen.peers needs identity.token; write the path of the broker's token (hobnob token mint makes one)\n"
+     "c.yaml:2: listen.peers needs identity.key; write the path of the broker's private key (hobnob key new makes one)\n"
+     "c.yaml:2: listen.peers needs identity.issuers; write the path of the issuer's public key, as in issuers: [issuer.pub]\n"
+     "c.yaml:2: listen.peers needs federation.gossip_key; write the path of the federation's gossip key\n"},
+    {"name: a\nfederation: {bootstrap: [b:7100]}\n", "c.yaml:2: warning: federation has no effect without listen.peers; write listen: {peers: 0.0.0.0:7100}\n"},
+    {"name: a\nlisten: {peers: 0.0.0.0:7100}\nidentity: {token: t, key: k, issuers: [i]}\nfederation:\n  gossip_key: g\n  advertise: 0.0.0.0:7100\n  bootstrap: [\"[::]:7100\"]\n",
+     "c.yaml:6: federation.advertise: \"0.0.0.0\" is an address to listen on and not one that others can reach; write HOST:PORT by which other brokers reach this one\n"
+     "c.yaml:7: federation.bootstrap: \"::\" is an address to listen on and not one that others can reach; write HOST:PORT of other brokers, such as [edge-2.example:7100]\n"},
+    {"name: a\nlisten: {peers: 0.0.0.0:7100}\n" NEEDS_PEERS "federation:\n  private_topics: [a#]\n", "c.yaml:5: federation was given before, in line 4; write it once\n"},
+    {"name: a\nlisten: {peers: 0.0.0.0:7100}\nidentity: {token: t, key: k, issuers: [i]}\nfederation:\n  gossip_key: g\n  private_topics: [\"a#\", \"$share/g/t\"]\n",
+     "c.yaml:6: federation.private_topics: \"a#\" is no topic filter; write topic filters in quotes, such as [\"local/#\"]\n"
+     "c.yaml:6: federation.private_topics: \"$share/g/t\" is no topic filter; write topic filters in quotes, such as [\"local/#\"]\n"},
+    /* numbers and words */
+    {"name: a\nlimits: {clients_max: many}\n", "c.yaml:2: limits.clients_max: \"many\" is no whole number from 1 to 4294967295; write a number of connections\n"},
+    {"name: a\nlimits: {clients_max: 0}\n", "c.yaml:2: limits.clients_max: \"0\" is no whole number from 1 to 4294967295; write a number of connections\n"},
+    {"name: a\nlimits: {clients_max: -1}\n", "c.yaml:2: limits.clients_max: \"-1\" is no whole number from 1 to 4294967295; write a number of connections\n"},
+    {"name: a\nlimits: {clients_max: 4294967296}\n", "c.yaml:2: limits.clients_max: \"4294967296\" is no whole number from 1 to 4294967295; write a number of connections\n"},
+    {"name: a\nlimits: {queue_bytes_max: 18446744073709551616}\n",
+     "c.yaml:2: limits.queue_bytes_max: \"18446744073709551616\" is no whole number from 1 to 18446744073709551615; write bytes, such as 67108864\n"},
+    {"name: a\nlimits: {inflight_max: 65536}\n", "c.yaml:2: limits.inflight_max: \"65536\" is no whole number from 1 to 65535; write a number of messages\n"},
+    {"name: a\nclients: {anonymous: yes}\n", "c.yaml:2: clients.anonymous: \"yes\" is neither true nor false; write true or false\n"},
+    {"name: a\nlog: {level: verbose}\n", "c.yaml:2: log.level: \"verbose\" is no level; write error, warning, info or debug\n"},
+    /* all at once, in the order of their lines */
+    {"nam: a\nlog: {level: loud}\nlisten:\n  mqtt: x\n",
+     "c.yaml:1: unknown key \"nam\"; write \"name\"\n"
+     "c.yaml:1: name is missing; write name: edge-1, or what else the token's subject is\n"
+     "c.yaml:2: log.level: \"loud\" is no level; write error, warning, info or debug\n"
+     "c.yaml:4: listen.mqtt: \"x\" has no port; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    /* what comes from the file cannot paint the terminal */
+    {"name: \"a\\e[2J\"\n", "c.yaml:1: name: \"a?[2J\" has characters other than letters, digits, '.', '_' and '-'; write the token's subject, such as edge-1\n"},
+    {"name: \"a\\0b\"\n", "c.yaml:1: name holds a zero character; write the token's subject, such as edge-1\n"},
+};
+
+static void each_fault_names_its_line_and_the_remedy(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof(fault_cases) / sizeof(fault_cases[0]); i++) {
+        struct config *config = parse(fault_cases[i].text);
+        assert_non_null(config);
+        assert_string_equal(fault_text(), fault_cases[i].faults);
+        assert_int_equal(faults.errors, strstr(fault_cases[i].faults, "warning: ") != NULL ? 0 : faults.count);
+        config_free(config);
+    }
+}
+
+static void broken_yaml_names_its_line(void **state) {
+    (void)state;
+    const struct {
+        const char *text, *start;
+    } cases[] = {
+        {"name: a\nlisten:\n  mqtt: [::1]:1883\n", "c.yaml:3: no YAML: "},
+        {"name: a\n\tlisten: b\n", "c.yaml:2: no YAML: "},
+        {"name: \"a\n", "c.yaml:2: no YAML: "},
+        {"name: \xff\xfe\n", "c.yaml:1: no YAML: "},
+        {"name: *b\n", "c.yaml:1: no YAML: "},
+        {"name: a\n---\nx: [\n", "c.yaml:4: no YAML: "},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        assert_null(parse(cases[i].text));
+        if (strncmp(fault_text(), cases[i].start, strlen(cases[i].start)) != 0) fail_msg("%s, and not %s", fault_text(), cases[i].start);
+        assert_non_null(strstr(fault_text(), "; write KEY: VALUE a line"));
+    }
+}
+
+static void every_key_arrives(void **state) {
+    (void)state;
+    struct config *config = parse("name: edge-1\n"
+                                  "data_dir: /var/lib/hobnob\n"
+                                  "identity: {token: edge-1.jwt, key: /keys/edge-1.key, issuers: [a.pub, b.pub]}\n"
+                                  "listen:\n"
+                                  "  mqtt: [127.0.0.1:1883, \"[::1]:1884\"]\n"
+                                  "  ws: localhost:8080\n"
+                                  "  peers: 0.0.0.0:7100\n"
+                                  "  admin: 127.0.0.1:9100\n"
+                                  "federation:\n"
+                                  "  name: farm\n"
+                                  "  advertise: edge-1.example:7100\n"
+                                  "  bootstrap: [edge-2.example:7101, \"[2001:db8::7]:7102\"]\n"
+                                  "  gossip_key: gossip.key\n"
+                                  "  private_topics: [\"local/#\", +/private]\n"
+                                  "clients: {anonymous: true}\n"
+                                  "limits: {subscribe_barrier_ms: 250, queue_bytes_max: 5000000000, probe_interval_ms: 700}\n"
+                                  "log: {level: debug}\n");
+    assert_string_equal(fault_text(), "");
+    assert_string_equal(config->name, "edge-1");
+    assert_string_equal(config->data_dir, "/var/lib/hobnob");
+    assert_string_equal(config->identity.token.path, "/etc/hobnob/edge-1.jwt");
+    assert_int_equal(config->identity.token.line, 3);
+    assert_string_equal(config->identity.key.path, "/keys/edge-1.key");
+    assert_int_equal(config->identity.issuer_count, 2);
+    assert_string_equal(config->identity.issuers[1].path, "/etc/hobnob/b.pub");
+    assert_int_equal(config->listen.mqtt.count, 2);
+    assert_string_equal(config->listen.mqtt.items[1].host, "::1");
+    assert_string_equal(config->listen.mqtt.items[1].ip, "::1");
+    assert_int_equal(config->listen.mqtt.items[1].port, 1884);
+    assert_string_equal(config->listen.ws.items[0].host, "localhost");
+    assert_string_equal(config->listen.ws.items[0].ip, "");
+    assert_int_equal(config->listen.peers.items[0].line, 7);
+    assert_int_equal(config->listen.admin.items[0].port, 9100);
+    assert_string_equal(config->federation.name, "farm");
+    assert_true(config->federation.has_advertise);
+    assert_string_equal(config->federation.advertise.host, "edge-1.example");
+    assert_int_equal(config->federation.bootstrap_count, 2);
+    assert_int_equal(config->federation.bootstrap[0].port, 7101);
+    assert_string_equal(config->federation.bootstrap[1].ip, "2001:db8::7");
+    assert_string_equal(config->federation.gossip_key.path, "/etc/hobnob/gossip.key");
+    assert_int_equal(config->federation.private_topic_count, 2);
+    assert_string_equal(config->federation.private_topics[1], "+/private");
+    assert_true(config->clients.anonymous_everywhere);
+    assert_false(config->clients.anonymous_nowhere);
+    assert_int_equal(config->broker_limits.subscribe_barrier_ms, 250);
+    assert_int_equal(config->broker_limits.queue_bytes_max, 5000000000u);
+    assert_int_equal(config->gossip_limits.probe_interval_ms, 700);
+    assert_int_equal(config->broker_limits.clients_max, 0);
+    assert_int_equal(config->log_level, LOG_LEVEL_DEBUG);
+    config_free(config);
+}
+
+static void a_name_is_enough(void **state) {
+    (void)state;
+    struct config *config = parse("name: edge-1\nlimits:\n  # clients_max: 5\n");
+    assert_string_equal(fault_text(), "");
+    assert_string_equal(config->data_dir, "/etc/hobnob/data");
+    assert_int_equal(config->listen.mqtt.count, 1);
+    assert_string_equal(config->listen.mqtt.items[0].ip, "127.0.0.1");
+    assert_int_equal(config->listen.mqtt.items[0].port, 1883);
+    assert_int_equal(config->listen.admin.items[0].port, 9100);
+    assert_string_equal(config->listen.admin.items[0].ip, "127.0.0.1");
+    assert_int_equal(config->listen.ws.count + config->listen.peers.count, 0);
+    assert_string_equal(config->federation.name, "default");
+    assert_false(config->clients.anonymous_everywhere || config->clients.anonymous_nowhere);
+    assert_int_equal(config->log_level, LOG_LEVEL_INFO);
+    config_free(config);
+}
+
+static void no_port_opens_that_a_listen_section_does_not_name(void **state) {
+    (void)state;
+    struct config *config = parse("name: edge-1\nlisten: {ws: 127.0.0.1:8080}\n");
+    assert_string_equal(fault_text(), "");
+    assert_int_equal(config->listen.mqtt.count + config->listen.admin.count, 0);
+    config_free(config);
+}
+
+static void without_a_file_all_is_in_memory_on_loopback(void **state) {
+    (void)state;
+    struct config *config = config_default();
+    assert_null(config->file);
+    assert_null(config->data_dir);
+    assert_string_equal(config->listen.mqtt.items[0].ip, "127.0.0.1");
+    assert_string_equal(config->listen.admin.items[0].ip, "127.0.0.1");
+    assert_int_equal(config->listen.peers.count, 0);
+    config_free(config);
+}
+
+static void faults_past_the_list_are_counted(void **state) {
+    (void)state;
+    char text[16384] = "name: a\nlimits:\n";
+    for (int i = 0; i < 300; i++) snprintf(text + strlen(text), 32, "  nonsense_%d: 1\n", i);
+    struct config *config = parse(text);
+    assert_int_equal(faults.count, CONFIG_FAULTS_MAX);
+    assert_int_equal(faults.errors, 300);
+    config_free(config);
+}
+
+static void too_many_of_a_list_is_a_fault_and_no_overflow(void **state) {
+    (void)state;
+    char text[16384] = "name: a\nlisten:\n  mqtt:\n";
+    for (int i = 0; i < 300; i++) snprintf(text + strlen(text), 40, "    - 127.0.0.1:%d\n", 2000 + i);
+    struct config *config = parse(text);
+    assert_string_equal(fault_text(), "c.yaml:4: listen.mqtt has 300 entries; write at most 16\n");
+    assert_int_equal(config->listen.mqtt.count, CONFIG_LISTENERS_MAX);
+    config_free(config);
+}
+
+static void loopback_is_told_from_the_rest(void **state) {
+    (void)state;
+    const char *const loopback[] = {"127.0.0.1", "127.9.9.9", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1"};
+    const char *const other[] = {"", "0.0.0.0", "::", "10.0.0.1", "128.0.0.1", "::ffff:10.0.0.1", "2001:db8::1", "localhost"};
+    for (size_t i = 0; i < sizeof(loopback) / sizeof(loopback[0]); i++) assert_true(config_ip_is_loopback(loopback[i]));
+    for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) assert_false(config_ip_is_loopback(other[i]));
+}
+
+/* Reads the same text from a file, with the paths that a file brings. */
+static void file_is_read_and_paths_are_relative_to_it(void **state) {
+    (void)state;
+    char dir[] = "/tmp/hobnob-config-XXXXXX", path[64], expected[96], here[4096];
+    assert_non_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/hobnob.yaml", dir);
+    FILE *file = fopen(path, "wb");
+    assert_non_null(file);
+    fputs("name: edge-1\n", file);
+    fclose(file);
+    assert_non_null(getcwd(here, sizeof(here)));
+    assert_int_equal(chdir("/tmp"), 0);
+    faults = (struct config_faults){0};
+    struct config *config = config_read(path + strlen("/tmp/"), &faults);
+    assert_int_equal(chdir(here), 0);
+    assert_non_null(config);
+    assert_string_equal(config->file, path);
+    snprintf(expected, sizeof(expected), "%s/data", dir);
+    assert_string_equal(config->data_dir, expected);
+    config_free(config);
+
+    faults = (struct config_faults){0};
+    assert_null(config_read(dir, &faults));
+    assert_non_null(strstr(fault_text(), "c.yaml: is a folder; write the path of a configuration"));
+    unlink(path);
+    rmdir(dir);
+    faults = (struct config_faults){0};
+    assert_null(config_read(path, &faults));
+    assert_string_equal(fault_text(), "c.yaml: cannot be read: No such file or directory; write hobnobd CONFIG.yaml with the path of a configuration (hobnob init makes them)\n");
+}
+
+/* Whatever the file holds, reading it ends without a fault of ours. */
+static void damaged_files_do_no_harm(void **state) {
+    (void)state;
+    static const char good[] = "name: edge-1\nidentity: &x {token: t, key: k, issuers: [i]}\nlisten:\n  mqtt: [127.0.0.1:1883, \"[::1]:1884\"]\n  peers: 0.0.0.0:7100\n"
+                               "federation:\n  bootstrap: [edge-2.example:7101]\n  gossip_key: g\n  private_topics: [\"local/#\"]\nlimits: {clients_max: 250}\nlog: {level: debug}\n";
+    uint64_t random = 0x9e3779b97f4a7c15u;
+    for (int run = 0; run < 20000; run++) {
+        char text[sizeof(good)];
+        memcpy(text, good, sizeof(good));
+        for (int i = 0; i < 1 + run % 4; i++) {
+            random ^= random << 13, random ^= random >> 7, random ^= random << 17;
+            static const char letters[] = "\n \t:[]{}&*#\"'-,?|>%@\\\x01\xff""az09";
+            text[random % (sizeof(good) - 1)] = letters[(random >> 32) % (sizeof(letters) - 1)];
+        }
+        faults = (struct config_faults){0};
+        config_free(config_parse(text, sizeof(good) - 1, "/etc/hobnob", &faults));
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(each_fault_names_its_line_and_the_remedy),
+        cmocka_unit_test(broken_yaml_names_its_line),
+        cmocka_unit_test(every_key_arrives),
+        cmocka_unit_test(a_name_is_enough),
+        cmocka_unit_test(no_port_opens_that_a_listen_section_does_not_name),
+        cmocka_unit_test(without_a_file_all_is_in_memory_on_loopback),
+        cmocka_unit_test(faults_past_the_list_are_counted),
+        cmocka_unit_test(too_many_of_a_list_is_a_fault_and_no_overflow),
+        cmocka_unit_test(loopback_is_told_from_the_rest),
+        cmocka_unit_test(file_is_read_and_paths_are_relative_to_it),
+        cmocka_unit_test(damaged_files_do_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
