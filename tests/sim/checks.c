@@ -61,8 +61,8 @@ static bool copies_are_due(const struct world *world, size_t number, size_t clie
     bool many = copies > 1 && !(repeats == CHECKS_QOS1_MAY_REPEAT && qos == 1);
     if (!many && !(copies == 0 && expected.must) && !(copies > 0 && !expected.may)) return true;
     snprintf(why, CHECKS_WHY, "publication %zu (%s, QoS %u, by %s at %llu us) reached %s %u times instead of %s", number, publication->topic,
-             publication->qos, client_id(world->clients[publication->client]), (unsigned long long)publication->sent_us,
-             client_id(world->clients[client]), copies, expected.must ? "once" : expected.may ? "at most once" : "never");
+             publication->qos, sim_client_id(world->clients[publication->client]), (unsigned long long)publication->sent_us,
+             sim_client_id(world->clients[client]), copies, expected.must ? "once" : expected.may ? "at most once" : "never");
     return false;
 }
 
@@ -91,13 +91,13 @@ bool checks_never(const struct world *world, char why[CHECKS_WHY]) {
             good = got <= (publication->qos == 1 ? UINT32_MAX : 1) && (got == 0 || due(world, client, publication).may);
             if (!good)
                 snprintf(why, CHECKS_WHY, "publication %zu (%s, QoS %u) reached %s %u times", number, publication->topic, publication->qos,
-                         client_id(world->clients[client]), got);
+                         sim_client_id(world->clients[client]), got);
         }
     }
     for (size_t i = 0; i < world->client_count && good; i++) {
-        good = client_violations(world->clients[i]) == 0;
-        if (!good) snprintf(why, CHECKS_WHY, "%s saw %llu violations of the protocol (see --trace)", client_id(world->clients[i]),
-                            (unsigned long long)client_violations(world->clients[i]));
+        good = sim_client_violations(world->clients[i]) == 0;
+        if (!good) snprintf(why, CHECKS_WHY, "%s saw %llu violations of the protocol (see --trace)", sim_client_id(world->clients[i]),
+                            (unsigned long long)sim_client_violations(world->clients[i]));
     }
     free(copies);
     return good;
@@ -120,7 +120,7 @@ bool checks_order(const struct world *world, char why[CHECKS_WHY]) {
             if (before == NULL || journal->receipts[j].publication > before->publication) before = &journal->receipts[j];
         }
         if (!repeated && before != NULL && before->publication > receipt->publication) {
-            snprintf(why, CHECKS_WHY, "%s got %llu after %llu of the same publisher, topic and QoS", client_id(world->clients[receipt->client]),
+            snprintf(why, CHECKS_WHY, "%s got %llu after %llu of the same publisher, topic and QoS", sim_client_id(world->clients[receipt->client]),
                      (unsigned long long)receipt->publication, (unsigned long long)before->publication);
             return false;
         }
@@ -133,7 +133,7 @@ bool checks_acknowledged(const struct world *world, char why[CHECKS_WHY]) {
         const struct journal_publication *publication = &world->journal.publications[i];
         if (publication->qos == 0 || publication->forgotten || publication->acked_us != JOURNAL_NEVER) continue;
         snprintf(why, CHECKS_WHY, "publication %zu (%s, QoS %u, by %s) is not acknowledged", i, publication->topic, publication->qos,
-                 client_id(world->clients[publication->client]));
+                 sim_client_id(world->clients[publication->client]));
         return false;
     }
     return true;
@@ -141,6 +141,6 @@ bool checks_acknowledged(const struct world *world, char why[CHECKS_WHY]) {
 
 bool checks_clients_idle(const struct world *world) {
     for (size_t i = 0; i < world->client_count; i++)
-        if (!client_idle(world->clients[i])) return false;
+        if (!sim_client_idle(world->clients[i])) return false;
     return true;
 }

@@ -11,11 +11,11 @@
 
 struct client_event {
     struct event event;
-    struct client *client;
+    struct sim_client *client;
     uint64_t generation;
 };
 
-static void push(struct client *client, uint64_t delay_us, void (*fire)(struct event *)) {
+static void push(struct sim_client *client, uint64_t delay_us, void (*fire)(struct event *)) {
     struct client_event *event = calloc(1, sizeof *event);
     assert(event != NULL);
     event->event.fire = fire;
@@ -25,34 +25,34 @@ static void push(struct client *client, uint64_t delay_us, void (*fire)(struct e
 }
 
 /* The client of an event, NULL if the event is of an earlier connection. The event is freed. */
-static struct client *take(struct event *event) {
+static struct sim_client *take(struct event *event) {
     struct client_event *of = (struct client_event *)event;
-    struct client *client = of->generation == of->client->generation ? of->client : NULL;
+    struct sim_client *client = of->generation == of->client->generation ? of->client : NULL;
     free(of);
     return client;
 }
 
-static uint64_t now_us(const struct client *client) {
+static uint64_t now_us(const struct sim_client *client) {
     return heap_now_us(client->heap);
 }
 
 /* ---- packets out ---- */
 
-void client_send_packet(struct client *client, struct packet *packet, enum packet_type type, uint8_t flags) {
+void sim_client_send_packet(struct sim_client *client, struct packet *packet, enum packet_type type, uint8_t flags) {
     size_t size;
     const uint8_t *bytes = packet_finish(packet, type, flags, &size);
     network_send(client->network, client->end, bytes, size);
     packet_deinit(packet);
 }
 
-void client_send_ack(struct client *client, enum packet_type type, uint16_t packet_id) {
+void sim_client_send_ack(struct sim_client *client, enum packet_type type, uint16_t packet_id) {
     struct packet packet;
     packet_init(&packet);
     packet_u16(&packet, packet_id);
-    client_send_packet(client, &packet, type, type == PACKET_PUBREL ? 2 : 0); /* MQTT-3.6.1-1 */
+    sim_client_send_packet(client, &packet, type, type == PACKET_PUBREL ? 2 : 0); /* MQTT-3.6.1-1 */
 }
 
-static void send_connect(struct client *client) {
+static void send_connect(struct sim_client *client) {
     struct packet packet;
     packet_init(&packet);
     packet_text(&packet, "MQTT");
@@ -67,15 +67,15 @@ static void send_connect(struct client *client) {
         }
     }
     packet_text(&packet, client->id);
-    client_send_packet(client, &packet, PACKET_CONNECT, 0);
+    sim_client_send_packet(client, &packet, PACKET_CONNECT, 0);
 }
 
-uint16_t client_next_packet_id(struct client *client) {
+uint16_t sim_client_next_packet_id(struct sim_client *client) {
     if (++client->last_packet_id == 0) client->last_packet_id = 1;
     return client->last_packet_id;
 }
 
-void client_send_publish(struct client *client, const struct flight *flight, bool dup) {
+void sim_client_send_publish(struct sim_client *client, const struct flight *flight, bool dup) {
     struct journal_publication *publication = &client->journal->publications[flight->publication];
     uint8_t *payload = journal_payload_new(client->journal, flight->publication);
     struct packet packet;
@@ -85,48 +85,48 @@ void client_send_publish(struct client *client, const struct flight *flight, boo
     if (client->options.version == 5) packet_u8(&packet, 0);
     packet_bytes(&packet, payload, publication->size);
     free(payload);
-    client_send_packet(client, &packet, PACKET_PUBLISH, (uint8_t)((dup ? 8 : 0) | publication->qos << 1 | (publication->retain ? 1 : 0)));
+    sim_client_send_packet(client, &packet, PACKET_PUBLISH, (uint8_t)((dup ? 8 : 0) | publication->qos << 1 | (publication->retain ? 1 : 0)));
 }
 
-void client_send_subscribe(struct client *client, struct wish *wish) {
+void sim_client_send_subscribe(struct sim_client *client, struct wish *wish) {
     const struct journal_subscription *entry = &client->journal->subscriptions[wish->entry];
     struct packet packet;
     packet_init(&packet);
-    wish->packet_id = client_next_packet_id(client);
+    wish->packet_id = sim_client_next_packet_id(client);
     wish->state = WISH_ASKED;
     packet_u16(&packet, wish->packet_id);
     if (client->options.version == 5) packet_u8(&packet, 0);
     packet_text(&packet, entry->filter);
     packet_u8(&packet, entry->qos);
-    client_send_packet(client, &packet, PACKET_SUBSCRIBE, 2);
+    sim_client_send_packet(client, &packet, PACKET_SUBSCRIBE, 2);
 }
 
-void client_send_unsubscribe(struct client *client, struct wish *wish) {
+void sim_client_send_unsubscribe(struct sim_client *client, struct wish *wish) {
     struct packet packet;
     packet_init(&packet);
-    wish->packet_id = client_next_packet_id(client);
+    wish->packet_id = sim_client_next_packet_id(client);
     wish->state = WISH_ENDING;
     packet_u16(&packet, wish->packet_id);
     if (client->options.version == 5) packet_u8(&packet, 0);
     packet_text(&packet, client->journal->subscriptions[wish->entry].filter);
-    client_send_packet(client, &packet, PACKET_UNSUBSCRIBE, 2);
+    sim_client_send_packet(client, &packet, PACKET_UNSUBSCRIBE, 2);
 }
 
-void client_send_queue(struct client *client) {
+void sim_client_send_queue(struct sim_client *client) {
     size_t sent = 0;
     for (; sent < client->queue_count && client->state == CLIENT_CONNECTED; sent++) {
         struct flight flight = {.publication = client->queue[sent]};
         struct journal_publication *publication = &client->journal->publications[flight.publication];
         if (publication->qos > 0) {
             if (client->flight_count == CLIENT_FLIGHT_MAX) break;
-            flight.packet_id = client_next_packet_id(client);
+            flight.packet_id = sim_client_next_packet_id(client);
             client->flights[client->flight_count++] = flight;
         }
         publication->sent_us = now_us(client);
         publication->broker_host = client->broker_host;
         trace_line(client->trace, now_us(client), client->id, "publishes %zu on %s qos %u size %zu", flight.publication, publication->topic,
                    publication->qos, publication->size);
-        client_send_publish(client, &flight, false);
+        sim_client_send_publish(client, &flight, false);
     }
     client->queue_count -= sent;
     memmove(client->queue, client->queue + sent, client->queue_count * sizeof *client->queue);
@@ -135,29 +135,29 @@ void client_send_queue(struct client *client) {
 /* ---- connection ---- */
 
 static void on_ping_time(struct event *event) {
-    struct client *client = take(event);
+    struct sim_client *client = take(event);
     if (client == NULL || client->state != CLIENT_CONNECTED) return;
     if (client->ping_unanswered) {
         network_close(client->network, client->end);
-        client_lost(client);
+        sim_client_lost(client);
         return;
     }
     struct packet packet;
     packet_init(&packet);
-    client_send_packet(client, &packet, PACKET_PINGREQ, 0);
+    sim_client_send_packet(client, &packet, PACKET_PINGREQ, 0);
     client->ping_unanswered = true;
     push(client, (uint64_t)client->options.keep_alive_s * 500 * HEAP_MS, on_ping_time);
 }
 
 static void on_connect_timeout(struct event *event) {
-    struct client *client = take(event);
+    struct sim_client *client = take(event);
     if (client == NULL || client->state == CLIENT_CONNECTED) return;
     network_close(client->network, client->end);
-    client_lost(client);
+    sim_client_lost(client);
 }
 
 static void on_connected(void *context, network_end end, size_t to_host) {
-    struct client *client = context;
+    struct sim_client *client = context;
     (void)to_host;
     if (end != client->end) return;
     client->state = CLIENT_CONNECTING;
@@ -165,7 +165,7 @@ static void on_connected(void *context, network_end end, size_t to_host) {
     if (client->options.keep_alive_s != 0) push(client, (uint64_t)client->options.keep_alive_s * 500 * HEAP_MS, on_ping_time);
 }
 
-static void dial(struct client *client) {
+static void dial(struct sim_client *client) {
     struct gossip_address to = network_address(client->network, client->broker_host, CLIENT_MQTT_PORT);
     client->generation++;
     client->state = CLIENT_DIALLING;
@@ -176,36 +176,36 @@ static void dial(struct client *client) {
 }
 
 static void on_reconnect_time(struct event *event) {
-    struct client *client = take(event);
+    struct sim_client *client = take(event);
     if (client != NULL && client->state == CLIENT_OFF && client->wants_connection) dial(client);
 }
 
-void client_end_entry(struct client *client, const struct wish *wish) {
+void sim_client_end_entry(struct sim_client *client, const struct wish *wish) {
     struct journal_subscription *entry = &client->journal->subscriptions[wish->entry];
     if (entry->ended_us == JOURNAL_NEVER) entry->ended_us = now_us(client);
 }
 
-void client_lost(struct client *client) {
+void sim_client_lost(struct sim_client *client) {
     if (client->state == CLIENT_OFF) return;
     client->state = CLIENT_OFF;
     client->end = 0;
     client->generation++;
     trace_line(client->trace, now_us(client), client->id, "is not connected");
     for (size_t i = 0; i < client->wish_count && !client->options.persistent; i++) {
-        if (client->wishes[i].state == WISH_GRANTED) client_end_entry(client, &client->wishes[i]);
+        if (client->wishes[i].state == WISH_GRANTED) sim_client_end_entry(client, &client->wishes[i]);
     }
     if (client->options.reconnects && client->wants_connection) push(client, RECONNECT_US, on_reconnect_time);
 }
 
 static void on_closed(void *context, network_end end) {
-    struct client *client = context;
-    if (end == client->end) client_lost(client);
+    struct sim_client *client = context;
+    if (end == client->end) sim_client_lost(client);
 }
 
 static void on_bytes(void *context, network_end end, const uint8_t *bytes, size_t size, bool final) {
-    struct client *client = context;
+    struct sim_client *client = context;
     (void)final;
-    if (end == client->end) client_receive(client, bytes, size);
+    if (end == client->end) sim_client_receive(client, bytes, size);
 }
 
 static void on_datagram(void *context, uint16_t port, const struct gossip_address *from, const uint8_t *bytes, size_t size) {
@@ -223,9 +223,9 @@ static void on_writable(void *context, network_end end) {
 
 /* ---- the door ---- */
 
-struct client *client_new(struct heap *heap, struct network *network, struct trace *trace, struct journal *journal, size_t number,
-                          const struct client_options *options) {
-    struct client *client = calloc(1, sizeof *client);
+struct sim_client *sim_client_new(struct heap *heap, struct network *network, struct trace *trace, struct journal *journal, size_t number,
+                          const struct sim_client_options *options) {
+    struct sim_client *client = calloc(1, sizeof *client);
     assert(client != NULL);
     client->heap = heap;
     client->network = network;
@@ -242,7 +242,7 @@ struct client *client_new(struct heap *heap, struct network *network, struct tra
     return client;
 }
 
-void client_free(struct client *client) {
+void sim_client_free(struct sim_client *client) {
     if (client == NULL) return;
     free(client->id);
     free(client->input);
@@ -251,33 +251,33 @@ void client_free(struct client *client) {
     free(client);
 }
 
-void client_connect(struct client *client, size_t broker_host) {
-    if (client->state != CLIENT_OFF) client_drop(client);
+void sim_client_connect(struct sim_client *client, size_t broker_host) {
+    if (client->state != CLIENT_OFF) sim_client_drop(client);
     if (broker_host != client->broker_host) { /* another broker does not know this session */
         for (size_t i = 0; i < client->wish_count; i++)
-            if (client->wishes[i].state == WISH_GRANTED) client_end_entry(client, &client->wishes[i]);
+            if (client->wishes[i].state == WISH_GRANTED) sim_client_end_entry(client, &client->wishes[i]);
     }
     client->broker_host = broker_host;
     client->wants_connection = true;
     dial(client);
 }
 
-void client_disconnect(struct client *client) {
+void sim_client_disconnect(struct sim_client *client) {
     if (client->state == CLIENT_CONNECTED) {
         struct packet packet;
         packet_init(&packet);
-        client_send_packet(client, &packet, PACKET_DISCONNECT, 0);
+        sim_client_send_packet(client, &packet, PACKET_DISCONNECT, 0);
     }
-    client_drop(client);
+    sim_client_drop(client);
 }
 
-void client_drop(struct client *client) {
+void sim_client_drop(struct sim_client *client) {
     network_close(client->network, client->end);
     client->wants_connection = false;
-    client_lost(client);
+    sim_client_lost(client);
 }
 
-size_t client_subscribe(struct client *client, const char *filter, uint8_t qos) {
+size_t sim_client_subscribe(struct sim_client *client, const char *filter, uint8_t qos) {
     if (client->wish_count == client->wish_room) {
         client->wish_room = client->wish_room == 0 ? 8 : client->wish_room * 2;
         client->wishes = realloc(client->wishes, client->wish_room * sizeof *client->wishes);
@@ -288,42 +288,42 @@ size_t client_subscribe(struct client *client, const char *filter, uint8_t qos) 
     struct wish *wish = &client->wishes[client->wish_count++];
     *wish = (struct wish){.entry = journal_add_subscription(client->journal, &entry), .state = WISH_WAITING};
     trace_line(client->trace, now_us(client), client->id, "wants %s qos %u", filter, qos);
-    if (client->state == CLIENT_CONNECTED) client_send_subscribe(client, wish);
+    if (client->state == CLIENT_CONNECTED) sim_client_send_subscribe(client, wish);
     return wish->entry;
 }
 
-void client_renew_wish(struct client *client, struct wish *wish) {
-    client_end_entry(client, wish);
+void sim_client_renew_wish(struct sim_client *client, struct wish *wish) {
+    sim_client_end_entry(client, wish);
     struct journal_subscription entry = client->journal->subscriptions[wish->entry];
     entry.broker_host = client->broker_host;
     entry.asked_us = now_us(client);
     entry.granted_us = entry.ended_us = JOURNAL_NEVER;
     wish->entry = journal_add_subscription(client->journal, &entry);
-    client_send_subscribe(client, wish);
+    sim_client_send_subscribe(client, wish);
 }
 
-void client_remove_wish(struct client *client, struct wish *wish) {
-    client_end_entry(client, wish);
+void sim_client_remove_wish(struct sim_client *client, struct wish *wish) {
+    sim_client_end_entry(client, wish);
     size_t at = (size_t)(wish - client->wishes);
     client->wish_count--;
     memmove(wish, wish + 1, (client->wish_count - at) * sizeof *wish);
 }
 
-void client_unsubscribe(struct client *client, const char *filter) {
+void sim_client_unsubscribe(struct sim_client *client, const char *filter) {
     for (size_t i = 0; i < client->wish_count; i++) {
         struct wish *wish = &client->wishes[i];
         if (wish->state == WISH_ENDING || strcmp(client->journal->subscriptions[wish->entry].filter, filter) != 0) continue;
         trace_line(client->trace, now_us(client), client->id, "no longer wants %s", filter);
-        client_end_entry(client, wish); /* from now on a message may come or not */
+        sim_client_end_entry(client, wish); /* from now on a message may come or not */
         if (client->state == CLIENT_CONNECTED)
-            client_send_unsubscribe(client, wish);
+            sim_client_send_unsubscribe(client, wish);
         else
             wish->state = WISH_ENDING;
         return;
     }
 }
 
-size_t client_publish(struct client *client, const char *topic, uint8_t qos, bool retain, size_t size) {
+size_t sim_client_publish(struct sim_client *client, const char *topic, uint8_t qos, bool retain, size_t size) {
     if (client->queue_count == client->queue_room) {
         client->queue_room = client->queue_room == 0 ? 16 : client->queue_room * 2;
         client->queue = realloc(client->queue, client->queue_room * sizeof *client->queue);
@@ -333,40 +333,40 @@ size_t client_publish(struct client *client, const char *topic, uint8_t qos, boo
                                               .qos = qos, .retain = retain, .size = size, .sent_us = JOURNAL_NEVER, .acked_us = JOURNAL_NEVER};
     size_t number = journal_add_publication(client->journal, &publication);
     client->queue[client->queue_count++] = number;
-    client_send_queue(client);
+    sim_client_send_queue(client);
     return number;
 }
 
-enum client_state client_state(const struct client *client) {
+enum sim_client_state sim_client_state(const struct sim_client *client) {
     return client->state;
 }
 
-size_t client_number(const struct client *client) {
+size_t sim_client_number(const struct sim_client *client) {
     return client->number;
 }
 
-size_t client_broker_host(const struct client *client) {
+size_t sim_client_broker_host(const struct sim_client *client) {
     return client->broker_host;
 }
 
-const char *client_id(const struct client *client) {
+const char *sim_client_id(const struct sim_client *client) {
     return client->id;
 }
 
-bool client_idle(const struct client *client) {
+bool sim_client_idle(const struct sim_client *client) {
     bool idle = client->state == CLIENT_CONNECTED && client->queue_count == 0 && client->flight_count == 0;
     for (size_t i = 0; i < client->wish_count; i++) idle = idle && client->wishes[i].state == WISH_GRANTED;
     return idle;
 }
 
-uint64_t client_connects(const struct client *client) {
+uint64_t sim_client_connects(const struct sim_client *client) {
     return client->connects;
 }
 
-uint8_t client_last_reason(const struct client *client) {
+uint8_t sim_client_last_reason(const struct sim_client *client) {
     return client->last_reason;
 }
 
-uint64_t client_violations(const struct client *client) {
+uint64_t sim_client_violations(const struct sim_client *client) {
     return client->violations;
 }

@@ -9,9 +9,9 @@
 
 #define CLIENT_MQTT_PORT 1883u
 
-struct client;
+struct sim_client;
 
-struct client_options {
+struct sim_client_options {
     const char *id;
     uint8_t version;        /* 4 for MQTT 3.1.1, 5 for MQTT 5.0 */
     bool persistent;        /* the session outlives the connection */
@@ -19,33 +19,33 @@ struct client_options {
     bool reconnects;        /* after 500 ms, for ever */
 };
 
-enum client_state { CLIENT_OFF, CLIENT_DIALLING, CLIENT_CONNECTING, CLIENT_CONNECTED };
+enum sim_client_state { CLIENT_OFF, CLIENT_DIALLING, CLIENT_CONNECTING, CLIENT_CONNECTED };
 
 /* heap, network, trace and journal are borrowed for its life, options->id is copied. number: its index in the journal. */
-struct client *client_new(struct heap *heap, struct network *network, struct trace *trace, struct journal *journal, size_t number,
-                          const struct client_options *options);
-void client_free(struct client *client);
+struct sim_client *sim_client_new(struct heap *heap, struct network *network, struct trace *trace, struct journal *journal, size_t number,
+                          const struct sim_client_options *options);
+void sim_client_free(struct sim_client *client);
 
 /* To the broker on this host. What is asked for before the CONNACK is done after it. */
-void client_connect(struct client *client, size_t broker_host);
-void client_disconnect(struct client *client); /* DISCONNECT, then the connection ends */
-void client_drop(struct client *client);       /* the connection ends without a word */
+void sim_client_connect(struct sim_client *client, size_t broker_host);
+void sim_client_disconnect(struct sim_client *client); /* DISCONNECT, then the connection ends */
+void sim_client_drop(struct sim_client *client);       /* the connection ends without a word */
 
 /* Each returns the index of its journal entry. */
-size_t client_subscribe(struct client *client, const char *filter, uint8_t qos);
-void client_unsubscribe(struct client *client, const char *filter);
-size_t client_publish(struct client *client, const char *topic, uint8_t qos, bool retain, size_t size);
+size_t sim_client_subscribe(struct sim_client *client, const char *filter, uint8_t qos);
+void sim_client_unsubscribe(struct sim_client *client, const char *filter);
+size_t sim_client_publish(struct sim_client *client, const char *topic, uint8_t qos, bool retain, size_t size);
 
-enum client_state client_state(const struct client *client);
-size_t client_number(const struct client *client);
-size_t client_broker_host(const struct client *client);
-const char *client_id(const struct client *client);
+enum sim_client_state sim_client_state(const struct sim_client *client);
+size_t sim_client_number(const struct sim_client *client);
+size_t sim_client_broker_host(const struct sim_client *client);
+const char *sim_client_id(const struct sim_client *client);
 /* Nothing asked for is unanswered. */
-bool client_idle(const struct client *client);
+bool sim_client_idle(const struct sim_client *client);
 /* CONNACKs with success, and why the last connection was refused or ended by the broker (reason code), 0 if not. */
-uint64_t client_connects(const struct client *client);
-uint8_t client_last_reason(const struct client *client);
+uint64_t sim_client_connects(const struct sim_client *client);
+uint8_t sim_client_last_reason(const struct sim_client *client);
 /* Times at which the broker answered something that the protocol does not allow. */
-uint64_t client_violations(const struct client *client);
+uint64_t sim_client_violations(const struct sim_client *client);
 
 #endif

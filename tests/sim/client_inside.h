@@ -23,16 +23,16 @@ struct flight {
     bool released; /* PUBREC came, PUBREL went */
 };
 
-struct client {
+struct sim_client {
     struct heap *heap;
     struct network *network;
     struct trace *trace;
     struct journal *journal;
     size_t number, host, broker_host;
-    struct client_options options;
+    struct sim_client_options options;
     char *id;
 
-    enum client_state state;
+    enum sim_client_state state;
     network_end end;
     uint64_t generation; /* of the connection; events of an older one do nothing */
     bool wants_connection, ping_unanswered;
@@ -52,21 +52,21 @@ struct client {
     uint8_t last_reason;
 };
 
-void client_receive(struct client *client, const uint8_t *bytes, size_t size);
+void sim_client_receive(struct sim_client *client, const uint8_t *bytes, size_t size);
 /* The connection is over, whoever ended it. */
-void client_lost(struct client *client);
+void sim_client_lost(struct sim_client *client);
 
-void client_send_packet(struct client *client, struct packet *packet, enum packet_type type, uint8_t flags);
-void client_send_ack(struct client *client, enum packet_type type, uint16_t packet_id);
-void client_send_publish(struct client *client, const struct flight *flight, bool dup);
-void client_send_subscribe(struct client *client, struct wish *wish);
-void client_send_unsubscribe(struct client *client, struct wish *wish);
+void sim_client_send_packet(struct sim_client *client, struct packet *packet, enum packet_type type, uint8_t flags);
+void sim_client_send_ack(struct sim_client *client, enum packet_type type, uint16_t packet_id);
+void sim_client_send_publish(struct sim_client *client, const struct flight *flight, bool dup);
+void sim_client_send_subscribe(struct sim_client *client, struct wish *wish);
+void sim_client_send_unsubscribe(struct sim_client *client, struct wish *wish);
 /* Sends what the queue holds and the flight limit allows. */
-void client_send_queue(struct client *client);
-uint16_t client_next_packet_id(struct client *client);
+void sim_client_send_queue(struct sim_client *client);
+uint16_t sim_client_next_packet_id(struct sim_client *client);
 /* The journal's entry of this wish is over; another one begins, asked for now. */
-void client_renew_wish(struct client *client, struct wish *wish);
-void client_end_entry(struct client *client, const struct wish *wish);
-void client_remove_wish(struct client *client, struct wish *wish);
+void sim_client_renew_wish(struct sim_client *client, struct wish *wish);
+void sim_client_end_entry(struct sim_client *client, const struct wish *wish);
+void sim_client_remove_wish(struct sim_client *client, struct wish *wish);
 
 #endif

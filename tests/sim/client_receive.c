@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint64_t now_us(const struct client *client) {
+static uint64_t now_us(const struct sim_client *client) {
     return heap_now_us(client->heap);
 }
 
-static void violation(struct client *client, const char *what) {
+static void violation(struct sim_client *client, const char *what) {
     client->violations++;
     trace_line(client->trace, now_us(client), client->id, "VIOLATION: %s", what);
 }
@@ -17,42 +17,42 @@ static void violation(struct client *client, const char *what) {
 /* ---- the session, there again or lost ---- */
 
 /* The broker knows nothing of what was under way (MQTT 5.0 section 3.2.2.1.1: the client discards its state too). */
-static void session_lost(struct client *client) {
+static void session_lost(struct sim_client *client) {
     for (size_t i = 0; i < client->flight_count; i++) client->journal->publications[client->flights[i].publication].forgotten = true;
     client->flight_count = 0;
     memset(client->received, 0, sizeof client->received);
     for (size_t i = 0; i < client->wish_count;) {
         struct wish *wish = &client->wishes[i];
         if (wish->state == WISH_ENDING) {
-            client_remove_wish(client, wish);
+            sim_client_remove_wish(client, wish);
             continue;
         }
         if (wish->state == WISH_GRANTED)
-            client_renew_wish(client, wish);
+            sim_client_renew_wish(client, wish);
         else
-            client_send_subscribe(client, wish);
+            sim_client_send_subscribe(client, wish);
         i++;
     }
 }
 
-static void session_present(struct client *client) {
+static void session_present(struct sim_client *client) {
     for (size_t i = 0; i < client->flight_count; i++) {
         const struct flight *flight = &client->flights[i];
         if (flight->released)
-            client_send_ack(client, PACKET_PUBREL, flight->packet_id);
+            sim_client_send_ack(client, PACKET_PUBREL, flight->packet_id);
         else
-            client_send_publish(client, flight, true);
+            sim_client_send_publish(client, flight, true);
     }
     for (size_t i = 0; i < client->wish_count; i++) {
         struct wish *wish = &client->wishes[i];
         if (wish->state == WISH_ENDING)
-            client_send_unsubscribe(client, wish);
+            sim_client_send_unsubscribe(client, wish);
         else if (wish->state != WISH_GRANTED)
-            client_send_subscribe(client, wish);
+            sim_client_send_subscribe(client, wish);
     }
 }
 
-static void on_connack(struct client *client, struct packet_view *view) {
+static void on_connack(struct sim_client *client, struct packet_view *view) {
     bool present = (view_u8(view) & 1) != 0;
     uint8_t reason = view_u8(view);
     if (client->state != CLIENT_CONNECTING) {
@@ -72,12 +72,12 @@ static void on_connack(struct client *client, struct packet_view *view) {
         session_present(client);
     else
         session_lost(client);
-    client_send_queue(client);
+    sim_client_send_queue(client);
 }
 
 /* ---- publications to us ---- */
 
-static void on_publish(struct client *client, struct packet_view *view) {
+static void on_publish(struct sim_client *client, struct packet_view *view) {
     uint8_t qos = (view->flags >> 1) & 3;
     uint16_t topic_size = view_u16(view), packet_id = 0;
     const char *topic = (const char *)view_bytes(view, topic_size);
@@ -97,12 +97,12 @@ static void on_publish(struct client *client, struct packet_view *view) {
                    receipt.dup ? " dup" : "", good ? "" : " DAMAGED");
     }
     if (qos == 2) *byte |= bit;
-    if (qos > 0) client_send_ack(client, qos == 1 ? PACKET_PUBACK : PACKET_PUBREC, packet_id);
+    if (qos > 0) sim_client_send_ack(client, qos == 1 ? PACKET_PUBACK : PACKET_PUBREC, packet_id);
 }
 
 /* ---- acknowledgements of ours ---- */
 
-static void on_ack(struct client *client, struct packet_view *view) {
+static void on_ack(struct sim_client *client, struct packet_view *view) {
     uint16_t packet_id = view_u16(view);
     uint8_t reason = view->at < view->end ? view_u8(view) : 0;
     size_t at = 0;
@@ -120,7 +120,7 @@ static void on_ack(struct client *client, struct packet_view *view) {
     }
     if (view->type == PACKET_PUBREC && reason < 0x80) {
         flight->released = true;
-        client_send_ack(client, PACKET_PUBREL, packet_id);
+        sim_client_send_ack(client, PACKET_PUBREL, packet_id);
         return;
     }
     if (reason < 0x80)
@@ -130,24 +130,24 @@ static void on_ack(struct client *client, struct packet_view *view) {
     trace_line(client->trace, now_us(client), client->id, "has %zu acknowledged, reason 0x%02x", flight->publication, reason);
     client->flight_count--;
     memmove(flight, flight + 1, (client->flight_count - at) * sizeof *flight);
-    client_send_queue(client);
+    sim_client_send_queue(client);
 }
 
-static void on_pubrel(struct client *client, struct packet_view *view) {
+static void on_pubrel(struct sim_client *client, struct packet_view *view) {
     uint16_t packet_id = view_u16(view);
     client->received[packet_id / 8] &= (uint8_t)~(1u << packet_id % 8);
-    client_send_ack(client, PACKET_PUBCOMP, packet_id);
+    sim_client_send_ack(client, PACKET_PUBCOMP, packet_id);
 }
 
 /* ---- subscriptions ---- */
 
-static struct wish *wish_of(struct client *client, uint16_t packet_id, enum wish_state state) {
+static struct wish *wish_of(struct sim_client *client, uint16_t packet_id, enum wish_state state) {
     for (size_t i = 0; i < client->wish_count; i++)
         if (client->wishes[i].packet_id == packet_id && client->wishes[i].state == state) return &client->wishes[i];
     return NULL;
 }
 
-static void on_suback(struct client *client, struct packet_view *view) {
+static void on_suback(struct sim_client *client, struct packet_view *view) {
     uint16_t packet_id = view_u16(view);
     if (client->options.version == 5) view_skip_properties(view);
     uint8_t code = view_u8(view);
@@ -163,15 +163,15 @@ static void on_suback(struct client *client, struct packet_view *view) {
     trace_line(client->trace, now_us(client), client->id, "is granted %s", entry->filter);
 }
 
-static void on_unsuback(struct client *client, struct packet_view *view) {
+static void on_unsuback(struct sim_client *client, struct packet_view *view) {
     struct wish *wish = wish_of(client, view_u16(view), WISH_ENDING);
     if (wish != NULL)
-        client_remove_wish(client, wish);
+        sim_client_remove_wish(client, wish);
     else
         violation(client, "an UNSUBACK for nothing");
 }
 
-static void on_packet(struct client *client, struct packet_view *view) {
+static void on_packet(struct sim_client *client, struct packet_view *view) {
     switch (view->type) {
     case PACKET_CONNACK: on_connack(client, view); break;
     case PACKET_PUBLISH: on_publish(client, view); break;
@@ -190,7 +190,7 @@ static void on_packet(struct client *client, struct packet_view *view) {
     }
 }
 
-void client_receive(struct client *client, const uint8_t *bytes, size_t size) {
+void sim_client_receive(struct sim_client *client, const uint8_t *bytes, size_t size) {
     if (client->input_size + size > client->input_room) {
         client->input_room = (client->input_size + size) * 2;
         client->input = realloc(client->input, client->input_room);

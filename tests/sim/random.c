@@ -32,8 +32,8 @@ static void draw_weather(struct plan *plan) {
     network_set_weather(plan->world->network, &plan->weather);
 }
 
-static void subscribe(struct plan *plan, struct client *client) {
-    client_subscribe(client, filters[draw(plan, sizeof filters / sizeof *filters)], (uint8_t)draw(plan, 3));
+static void subscribe(struct plan *plan, struct sim_client *client) {
+    sim_client_subscribe(client, filters[draw(plan, sizeof filters / sizeof *filters)], (uint8_t)draw(plan, 3));
 }
 
 static void populate(struct plan *plan) {
@@ -46,7 +46,7 @@ static void populate(struct plan *plan) {
         for (size_t clients = 1 + draw(plan, 2); clients > 0; clients--) {
             char id[32];
             snprintf(id, sizeof id, "client-%zu-%zu", i + 1, clients);
-            struct client_options options = {.id = id, .version = draw(plan, 2) != 0 ? 5 : 4, .persistent = draw(plan, 2) != 0, .keep_alive_s = 2,
+            struct sim_client_options options = {.id = id, .version = draw(plan, 2) != 0 ? 5 : 4, .persistent = draw(plan, 2) != 0, .keep_alive_s = 2,
                                              .reconnects = true};
             subscribe(plan, world_add_client(world, &options, i));
         }
@@ -55,32 +55,32 @@ static void populate(struct plan *plan) {
 }
 
 static void publish(struct plan *plan) {
-    struct client *client = plan->world->clients[draw(plan, plan->world->client_count)];
-    client_publish(client, topics[draw(plan, sizeof topics / sizeof *topics)], (uint8_t)draw(plan, 3), false, 16 + draw(plan, 500));
+    struct sim_client *client = plan->world->clients[draw(plan, plan->world->client_count)];
+    sim_client_publish(client, topics[draw(plan, sizeof topics / sizeof *topics)], (uint8_t)draw(plan, 3), false, 16 + draw(plan, 500));
 }
 
 /* A filter that this client was granted and still has, or none. */
 static void unsubscribe(struct plan *plan) {
-    struct client *client = plan->world->clients[draw(plan, plan->world->client_count)];
+    struct sim_client *client = plan->world->clients[draw(plan, plan->world->client_count)];
     const struct journal *journal = &plan->world->journal;
     for (size_t i = 0; i < journal->subscription_count; i++) {
         const struct journal_subscription *entry = &journal->subscriptions[i];
-        if (entry->client != client_number(client) || entry->granted_us == JOURNAL_NEVER || entry->ended_us != JOURNAL_NEVER) continue;
-        client_unsubscribe(client, entry->filter);
+        if (entry->client != sim_client_number(client) || entry->granted_us == JOURNAL_NEVER || entry->ended_us != JOURNAL_NEVER) continue;
+        sim_client_unsubscribe(client, entry->filter);
         return;
     }
 }
 
 /* Only a filter that it does not have: a second wish for the same one would be the same subscription. */
 static void subscribe_more(struct plan *plan) {
-    struct client *client = plan->world->clients[draw(plan, plan->world->client_count)];
+    struct sim_client *client = plan->world->clients[draw(plan, plan->world->client_count)];
     const char *filter = filters[draw(plan, sizeof filters / sizeof *filters)];
     const struct journal *journal = &plan->world->journal;
     for (size_t i = 0; i < journal->subscription_count; i++) {
         const struct journal_subscription *entry = &journal->subscriptions[i];
-        if (entry->client == client_number(client) && strcmp(entry->filter, filter) == 0) return;
+        if (entry->client == sim_client_number(client) && strcmp(entry->filter, filter) == 0) return;
     }
-    client_subscribe(client, filter, (uint8_t)draw(plan, 3));
+    sim_client_subscribe(client, filter, (uint8_t)draw(plan, 3));
 }
 
 static void partition(struct plan *plan) {

@@ -18,12 +18,12 @@ static bool one_copy_each_on_every_start_order(struct run *run, struct world *wo
     world_add_nodes(world, 3);
     for (size_t i = 0; i < 3; i++) {
         world_start(world, order[i]);
-        struct client *client = world_add_plain_client(world, ids[order[i]], order[i]);
-        client_subscribe(client, "#", (uint8_t)order[i]);
+        struct sim_client *client = world_add_plain_client(world, ids[order[i]], order[i]);
+        sim_client_subscribe(client, "#", (uint8_t)order[i]);
         world_run_ms(world, 300);
     }
     if (!run_settle(run, world, SETTLE_MS)) return false;
-    for (size_t i = 0; i < 3; i++) client_publish(world->clients[i], "site/temperature", (uint8_t)i, false, 64);
+    for (size_t i = 0; i < 3; i++) sim_client_publish(world->clients[i], "site/temperature", (uint8_t)i, false, 64);
     world_run_ms(world, 2000);
     for (size_t i = 0; i < 3; i++) {
         struct link_info links = checks_links(world, i);
@@ -41,14 +41,14 @@ static bool overlapping_filters_are_one_copy(struct run *run, struct world *worl
         for (unsigned i = 0; i < 2; i++) {
             char id[32];
             snprintf(id, sizeof id, "overlap-%zu-%u", node + 1, i);
-            struct client *client = world_add_plain_client(world, id, node);
+            struct sim_client *client = world_add_plain_client(world, id, node);
             /* one copy for overlapping filters is ours to give (MQTT 5.0 section 3.3.4 allows both) */
-            for (size_t filter = i; filter < 5; filter += 2) client_subscribe(client, filters[filter], (uint8_t)(filter % 3));
+            for (size_t filter = i; filter < 5; filter += 2) sim_client_subscribe(client, filters[filter], (uint8_t)(filter % 3));
         }
     }
-    struct client *publisher = world_add_plain_client(world, "publisher", 0);
+    struct sim_client *publisher = world_add_plain_client(world, "publisher", 0);
     if (!run_settle(run, world, SETTLE_MS)) return false;
-    for (uint8_t qos = 0; qos <= 2; qos++) client_publish(publisher, "a/b", qos, false, 32);
+    for (uint8_t qos = 0; qos <= 2; qos++) sim_client_publish(publisher, "a/b", qos, false, 32);
     world_run_ms(world, 3000);
     struct link_info links = checks_links(world, 0);
     CHECK(links.publications_sent == 6, "edge-1 sent %llu publications over its links instead of 3 to each of 2 brokers", (unsigned long long)links.publications_sent);
@@ -63,42 +63,42 @@ static bool granted(struct world *world, void *context) {
 static bool message_right_after_suback_arrives(struct run *run, struct world *world) {
     static const char *const filters[] = {"lamp/1", "lamp/1", "lamp/+", "#"};
     if (!three_brokers(run, world)) return false;
-    struct client *publisher = world_add_plain_client(world, "publisher", 0), *subscriber = world_add_plain_client(world, "subscriber", 2);
+    struct sim_client *publisher = world_add_plain_client(world, "publisher", 0), *subscriber = world_add_plain_client(world, "subscriber", 2);
     if (!run_settle(run, world, SETTLE_MS)) return false;
-    if (run->variant != 0) client_publish(publisher, "lamp/1", 0, false, 16);
+    if (run->variant != 0) sim_client_publish(publisher, "lamp/1", 0, false, 16);
     world_run_ms(world, 1500);
-    size_t entry = client_subscribe(subscriber, filters[run->variant], 0);
+    size_t entry = sim_client_subscribe(subscriber, filters[run->variant], 0);
     while (!granted(world, &entry)) { /* event by event: not a microsecond later */
         CHECK(heap_step(world->heap, heap_now_us(world->heap) + 1000 * HEAP_MS), "no SUBACK");
     }
     uint64_t waited_us = world->journal.subscriptions[entry].granted_us - world->journal.subscriptions[entry].asked_us;
     CHECK(waited_us < 350 * HEAP_MS, "SUBACK took %llu us", (unsigned long long)waited_us);
     world_run_ms(world, 1);
-    client_publish(publisher, "lamp/1", 0, false, 16);
-    client_publish(publisher, "lamp/1", 1, false, 16);
+    sim_client_publish(publisher, "lamp/1", 0, false, 16);
+    sim_client_publish(publisher, "lamp/1", 1, false, 16);
     world_run_ms(world, 3000);
     return run_verify(run, world, 0, CHECKS_ONCE);
 }
 
 static bool first_message_arrives(struct run *run, struct world *world) {
     if (!three_brokers(run, world)) return false;
-    struct client *publisher = world_add_plain_client(world, "publisher", 0);
-    client_subscribe(world_add_plain_client(world, "exact", 1), "fire/alarm", 0);
-    client_subscribe(world_add_plain_client(world, "wild", 2), "fire/#", 0);
+    struct sim_client *publisher = world_add_plain_client(world, "publisher", 0);
+    sim_client_subscribe(world_add_plain_client(world, "exact", 1), "fire/alarm", 0);
+    sim_client_subscribe(world_add_plain_client(world, "wild", 2), "fire/#", 0);
     if (!run_settle(run, world, SETTLE_MS)) return false;
     world_run_ms(world, 10000); /* long after: nothing is under way */
-    for (unsigned i = 0; i < 3; i++) client_publish(publisher, "fire/alarm", 0, false, 16);
+    for (unsigned i = 0; i < 3; i++) sim_client_publish(publisher, "fire/alarm", 0, false, 16);
     world_run_ms(world, 3000);
     return run_verify(run, world, 0, CHECKS_ONCE);
 }
 
 static bool broker_without_interest_gets_nothing(struct run *run, struct world *world) {
     if (!three_brokers(run, world)) return false;
-    struct client *publisher = world_add_plain_client(world, "publisher", 0);
-    client_subscribe(world_add_plain_client(world, "hot", 1), "temperature/+", 1);
-    client_subscribe(world_add_plain_client(world, "cold", 2), "humidity/+", 1);
+    struct sim_client *publisher = world_add_plain_client(world, "publisher", 0);
+    sim_client_subscribe(world_add_plain_client(world, "hot", 1), "temperature/+", 1);
+    sim_client_subscribe(world_add_plain_client(world, "cold", 2), "humidity/+", 1);
     if (!run_settle(run, world, SETTLE_MS)) return false;
-    for (unsigned i = 0; i < 10; i++) client_publish(publisher, "temperature/1", (uint8_t)(i % 3), false, 100);
+    for (unsigned i = 0; i < 10; i++) sim_client_publish(publisher, "temperature/1", (uint8_t)(i % 3), false, 100);
     world_run_ms(world, 5000);
     uint64_t got = checks_links(world, 2).publications_received, due = checks_links(world, 1).publications_received;
     CHECK(got == 0, "edge-3 received %llu publications without interest", (unsigned long long)got);
@@ -110,15 +110,15 @@ static bool every_qos_and_size_crosses(struct run *run, struct world *world) {
     static const size_t sizes[] = {8, 100, 1024, 16384, 100000, 1048576};
     network_set_weather(world->network, &(struct network_weather){.delay_us = 2000, .jitter_us = 1000, .piece_bytes = 40000, .bytes_per_ms = 100000});
     if (!three_brokers(run, world)) return false;
-    struct client *publisher = world_add_client(world, &(struct client_options){.id = "old", .version = 4}, 0);
+    struct sim_client *publisher = world_add_client(world, &(struct sim_client_options){.id = "old", .version = 4}, 0);
     for (uint8_t qos = 0; qos <= 2; qos++) {
         char id[32];
         snprintf(id, sizeof id, "qos-%u", qos);
-        client_subscribe(world_add_client(world, &(struct client_options){.id = id, .version = qos == 1 ? 4 : 5}, qos), "size/+", qos);
+        sim_client_subscribe(world_add_client(world, &(struct sim_client_options){.id = id, .version = qos == 1 ? 4 : 5}, qos), "size/+", qos);
     }
     if (!run_settle(run, world, SETTLE_MS)) return false;
     for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++)
-        for (uint8_t qos = 0; qos <= 2; qos++) client_publish(publisher, "size/x", qos, false, sizes[size]);
+        for (uint8_t qos = 0; qos <= 2; qos++) sim_client_publish(publisher, "size/x", qos, false, sizes[size]);
     world_run_ms(world, 10000);
     return run_verify(run, world, 0, CHECKS_ONCE);
 }
@@ -129,12 +129,12 @@ static bool many_publishers_keep_their_order(struct run *run, struct world *worl
     for (size_t node = 0; node < 3; node++) {
         char id[32];
         snprintf(id, sizeof id, "mixed-%zu", node + 1);
-        client_subscribe(world_add_plain_client(world, id, node), "order/#", 2);
+        sim_client_subscribe(world_add_plain_client(world, id, node), "order/#", 2);
     }
     if (!run_settle(run, world, SETTLE_MS)) return false;
     for (unsigned i = 0; i < 120; i++) {
-        struct client *publisher = world->clients[i % 3];
-        client_publish(publisher, i % 5 == 0 ? "order/b" : "order/a", (uint8_t)(i / 3 % 3), false, 20 + i);
+        struct sim_client *publisher = world->clients[i % 3];
+        sim_client_publish(publisher, i % 5 == 0 ? "order/b" : "order/a", (uint8_t)(i / 3 % 3), false, 20 + i);
         world_run_ms(world, dice_below(&world->dice, 20));
     }
     world_run_ms(world, 15000);
@@ -143,34 +143,34 @@ static bool many_publishers_keep_their_order(struct run *run, struct world *worl
 
 static bool retained_message_reaches_a_later_subscriber_elsewhere(struct run *run, struct world *world) {
     if (!three_brokers(run, world)) return false;
-    struct client *publisher = world_add_plain_client(world, "publisher", 0), *late = world_add_plain_client(world, "late", 2);
-    client_publish(publisher, "sign/text", 1, true, 20);
-    size_t last = client_publish(publisher, "sign/text", 1, true, 30);
+    struct sim_client *publisher = world_add_plain_client(world, "publisher", 0), *late = world_add_plain_client(world, "late", 2);
+    sim_client_publish(publisher, "sign/text", 1, true, 20);
+    size_t last = sim_client_publish(publisher, "sign/text", 1, true, 30);
     world_run_ms(world, 2000);
-    client_subscribe(late, "sign/+", 1);
+    sim_client_subscribe(late, "sign/+", 1);
     if (!run_settle(run, world, SETTLE_MS)) return false;
     world_run_ms(world, 1000);
-    size_t copies = journal_copies(&world->journal, client_number(late), last, true);
-    CHECK(copies == 1 && journal_copies(&world->journal, client_number(late), last - 1, true) == 0, "the latest retained message came %zu times", copies);
+    size_t copies = journal_copies(&world->journal, sim_client_number(late), last, true);
+    CHECK(copies == 1 && journal_copies(&world->journal, sim_client_number(late), last - 1, true) == 0, "the latest retained message came %zu times", copies);
     return run_verify(run, world, 0, CHECKS_ONCE);
 }
 
 static bool last_unsubscribe_ends_the_traffic(struct run *run, struct world *world) {
     if (!three_brokers(run, world)) return false;
-    struct client *publisher = world_add_plain_client(world, "publisher", 0);
-    struct client *first = world_add_plain_client(world, "first", 1), *second = world_add_plain_client(world, "second", 1);
-    client_subscribe(first, "news", 1);
-    client_subscribe(second, "news", 1);
+    struct sim_client *publisher = world_add_plain_client(world, "publisher", 0);
+    struct sim_client *first = world_add_plain_client(world, "first", 1), *second = world_add_plain_client(world, "second", 1);
+    sim_client_subscribe(first, "news", 1);
+    sim_client_subscribe(second, "news", 1);
     if (!run_settle(run, world, SETTLE_MS)) return false;
-    client_publish(publisher, "news", 1, false, 16);
+    sim_client_publish(publisher, "news", 1, false, 16);
     world_run_ms(world, 1000);
-    client_unsubscribe(first, "news");
+    sim_client_unsubscribe(first, "news");
     world_run_ms(world, 10000);
-    client_publish(publisher, "news", 1, false, 16);
+    sim_client_publish(publisher, "news", 1, false, 16);
     world_run_ms(world, 1000);
-    client_unsubscribe(second, "news");
+    sim_client_unsubscribe(second, "news");
     world_run_ms(world, 10000); /* past the linger of 5 s */
-    client_publish(publisher, "news", 1, false, 16);
+    sim_client_publish(publisher, "news", 1, false, 16);
     world_run_ms(world, 7000); /* past the replay window */
     uint64_t received = checks_links(world, 1).publications_received;
     CHECK(received == 2, "edge-2 received %llu publications instead of the 2 it wanted", (unsigned long long)received);

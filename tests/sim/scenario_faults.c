@@ -11,7 +11,7 @@ static bool watched_brokers(struct run *run, struct world *world, size_t count) 
     for (size_t node = 0; node < count; node++) {
         char id[32];
         snprintf(id, sizeof id, "watch-%zu", node + 1);
-        client_subscribe(world_add_client(world, &(struct client_options){.id = id, .version = 5, .reconnects = true}, node), "load/#", 2);
+        sim_client_subscribe(world_add_client(world, &(struct sim_client_options){.id = id, .version = 5, .reconnects = true}, node), "load/#", 2);
     }
     return run_settle(run, world, SETTLE_MS);
 }
@@ -20,7 +20,7 @@ static bool watched_brokers(struct run *run, struct world *world, size_t count) 
 static bool all_is_well(struct run *run, struct world *world, uint64_t settle_ms) {
     if (!run_settle(run, world, settle_ms)) return false;
     uint64_t from_us = heap_now_us(world->heap);
-    for (size_t i = 0; i < world->client_count; i++) client_publish(world->clients[i], "load/well", (uint8_t)(i % 3), false, 32);
+    for (size_t i = 0; i < world->client_count; i++) sim_client_publish(world->clients[i], "load/well", (uint8_t)(i % 3), false, 32);
     world_run_ms(world, 2000);
     return run_verify(run, world, from_us, CHECKS_ONCE);
 }
@@ -30,11 +30,11 @@ static bool crash_and_restart_with_one_bootstrap_peer(struct run *run, struct wo
     enum network_power how = run->variant & 1 ? NETWORK_DARK : NETWORK_DOWN;
     size_t peer = 2;
     if (!watched_brokers(run, world, 3)) return false;
-    client_publish(world->clients[1], "load/before", 0, false, 16);
+    sim_client_publish(world->clients[1], "load/before", 0, false, 16);
     world_run_ms(world, 500);
     world_crash(world, 1, how);
     for (unsigned i = 0; i < 20; i++) {
-        size_t number = client_publish(world->clients[i % 2 * 2], "load/without", 1, false, 16);
+        size_t number = sim_client_publish(world->clients[i % 2 * 2], "load/without", 1, false, 16);
         world_run_ms(world, 250);
         CHECK(journal_copies(&world->journal, 0, number, false) == 1 && journal_copies(&world->journal, 2, number, false) == 1,
               "publication %u between the other two did not arrive within 250 ms", i);
@@ -74,14 +74,14 @@ static bool all_restart_in_any_order(struct run *run, struct world *world) {
 static bool bootstrap_peers_are_tried_for_ever(struct run *run, struct world *world) {
     world_add_nodes(world, 3);
     world_start(world, 2);
-    client_subscribe(world_add_client(world, &(struct client_options){.id = "waits", .version = 5, .reconnects = true}, 2), "load/#", 1);
+    sim_client_subscribe(world_add_client(world, &(struct sim_client_options){.id = "waits", .version = 5, .reconnects = true}, 2), "load/#", 1);
     world_run_ms(world, 3600u * 1000u);
     size_t none = 0;
     world_know(world, 0, &none, 0); /* only edge-3 can find them */
     world_know(world, 1, &none, 0);
     world_start(world, 0);
     world_start(world, 1);
-    client_subscribe(world_add_plain_client(world, "other", 0), "load/#", 1);
+    sim_client_subscribe(world_add_plain_client(world, "other", 0), "load/#", 1);
     return all_is_well(run, world, 10000);
 }
 
@@ -98,7 +98,7 @@ static bool restart_under_a_new_address(struct run *run, struct world *world) {
 
 static bool leaving_is_known_at_once(struct run *run, struct world *world) {
     if (!watched_brokers(run, world, 4)) return false;
-    client_drop(world->clients[3]);
+    sim_client_drop(world->clients[3]);
     world_leave(world, 3);
     world_run_ms(world, 1000);
     CHECK(world->nodes[3]->node == NULL, "edge-4 has not left after 1 s");
@@ -111,7 +111,7 @@ static bool leaving_is_known_at_once(struct run *run, struct world *world) {
     }
     world_run_ms(world, 5000);
     world_start(world, 3);
-    client_connect(world->clients[3], world->nodes[3]->host);
+    sim_client_connect(world->clients[3], world->nodes[3]->host);
     return all_is_well(run, world, 5000);
 }
 

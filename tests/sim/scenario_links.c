@@ -9,7 +9,7 @@ static bool watched_brokers(struct run *run, struct world *world, size_t count) 
     for (size_t node = 0; node < count; node++) {
         char id[32];
         snprintf(id, sizeof id, "watch-%zu", node + 1);
-        client_subscribe(world_add_client(world, &(struct client_options){.id = id, .version = 5, .reconnects = true}, node), "load/#", 2);
+        sim_client_subscribe(world_add_client(world, &(struct sim_client_options){.id = id, .version = 5, .reconnects = true}, node), "load/#", 2);
     }
     return run_settle(run, world, SETTLE_MS);
 }
@@ -18,7 +18,7 @@ static void publish_some(struct world *world, unsigned count, uint64_t every_ms,
     static const char *const topics[] = {"load/a", "load/b/c", "load/d"};
     for (unsigned i = 0; i < count; i++) {
         uint8_t qos = (uint8_t)(qos_min + dice_below(&world->dice, 3u - qos_min));
-        client_publish(world->clients[dice_below(&world->dice, world->client_count)], topics[dice_below(&world->dice, 3)], qos, false,
+        sim_client_publish(world->clients[dice_below(&world->dice, world->client_count)], topics[dice_below(&world->dice, 3)], qos, false,
                        16 + dice_below(&world->dice, 400));
         world_run_ms(world, every_ms);
     }
@@ -54,9 +54,9 @@ static bool partition_heals_and_registry_agrees(struct run *run, struct world *w
     publish_some(world, 10, 50, 0);
     world_run_ms(world, 2000);
     world_partition(world, sides);
-    client_subscribe(world->clients[0], "only/left", 1);
-    client_subscribe(world->clients[4], "only/right", 1);
-    client_unsubscribe(world->clients[1], "load/#");
+    sim_client_subscribe(world->clients[0], "only/left", 1);
+    sim_client_subscribe(world->clients[4], "only/right", 1);
+    sim_client_unsubscribe(world->clients[1], "load/#");
     publish_some(world, 10, 50, 0);
     world_run_ms(world, lengths_ms[run->variant]);
     network_heal(world->network);
@@ -64,8 +64,8 @@ static bool partition_heals_and_registry_agrees(struct run *run, struct world *w
     if (!run_settle(run, world, 5000)) return false;
     world_run_ms(world, 11000); /* the longest back-off of a link */
     uint64_t again_us = heap_now_us(world->heap);
-    client_publish(world->clients[3], "only/left", 1, false, 16);
-    client_publish(world->clients[1], "only/right", 1, false, 16);
+    sim_client_publish(world->clients[3], "only/left", 1, false, 16);
+    sim_client_publish(world->clients[1], "only/right", 1, false, 16);
     publish_some(world, 20, 50, 0);
     world_run_ms(world, 6000);
     (void)healed_us;
@@ -78,14 +78,14 @@ static bool broker_alone_serves_its_own_site(struct run *run, struct world *worl
     if (!watched_brokers(run, world, 3)) return false;
     world_partition(world, sides);
     for (unsigned i = 0; i < 40; i++) {
-        struct client *client = world_add_plain_client(world, "own", 0);
-        size_t subscribed = client_subscribe(client, "own/+", 1), sent = client_publish(world->clients[0], "load/own", 2, false, 16);
+        struct sim_client *client = world_add_plain_client(world, "own", 0);
+        size_t subscribed = sim_client_subscribe(client, "own/+", 1), sent = sim_client_publish(world->clients[0], "load/own", 2, false, 16);
         world_run_ms(world, 500);
         const struct journal_subscription *entry = &world->journal.subscriptions[subscribed];
         CHECK(entry->granted_us != JOURNAL_NEVER && entry->granted_us - entry->asked_us < 400 * HEAP_MS, "a SUBACK took too long without peers");
         CHECK(world->journal.publications[sent].acked_us != JOURNAL_NEVER && journal_copies(&world->journal, 0, sent, false) == 1,
               "a publication waited for absent peers");
-        client_disconnect(client);
+        sim_client_disconnect(client);
     }
     network_heal(world->network);
     world_run_ms(world, 11000);

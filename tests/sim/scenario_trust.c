@@ -11,8 +11,8 @@ static bool with_stranger(struct run *run, struct world *world, struct world_nod
     static const size_t peers[] = {0, 1};
     world_add_nodes(world, 2);
     world_start_all(world);
-    client_subscribe(world_add_plain_client(world, "good-1", 0), "#", 1);
-    client_subscribe(world_add_plain_client(world, "good-2", 1), "#", 1);
+    sim_client_subscribe(world_add_plain_client(world, "good-1", 0), "#", 1);
+    sim_client_subscribe(world_add_plain_client(world, "good-2", 1), "#", 1);
     if (!run_settle(run, world, SETTLE_MS)) return false;
     *stranger = world_add_node(world, "stranger");
     world_know(world, (*stranger)->index, peers, 2);
@@ -32,12 +32,12 @@ static size_t foreign_rows(const struct world_node *node) {
 }
 
 /* What holds for every stranger after it ran for a while. */
-static bool stranger_got_nothing(struct run *run, struct world *world, const struct world_node *stranger, struct client *eager) {
+static bool stranger_got_nothing(struct run *run, struct world *world, const struct world_node *stranger, struct sim_client *eager) {
     uint64_t from_us = heap_now_us(world->heap);
-    size_t theirs = client_publish(eager, "false/alarm", 1, false, 16), ours = client_publish(world->clients[0], "secret", 1, false, 16);
+    size_t theirs = sim_client_publish(eager, "false/alarm", 1, false, 16), ours = sim_client_publish(world->clients[0], "secret", 1, false, 16);
     world_run_ms(world, 6000);
     for (size_t i = 0; i < 2; i++) {
-        CHECK(journal_copies(&world->journal, i, theirs, true) == 0, "a publication of the stranger reached %s", client_id(world->clients[i]));
+        CHECK(journal_copies(&world->journal, i, theirs, true) == 0, "a publication of the stranger reached %s", sim_client_id(world->clients[i]));
         CHECK(journal_copies(&world->journal, i, ours, true) == 1, "a publication between the good was disturbed");
         struct peering_counters counters;
         broker_read_peering_counters(node_broker(world->nodes[i]->node), &counters);
@@ -45,7 +45,7 @@ static bool stranger_got_nothing(struct run *run, struct world *world, const str
         size_t rows = foreign_rows(world->nodes[i]), due = foreign_rows(world->nodes[1 - i]);
         CHECK(rows == due, "%s shows %zu rows of others and the other %zu", world->nodes[i]->name, rows, due);
     }
-    CHECK(journal_copies(&world->journal, client_number(eager), ours, true) == 0, "the stranger got a publication");
+    CHECK(journal_copies(&world->journal, sim_client_number(eager), ours, true) == 0, "the stranger got a publication");
     CHECK(foreign_rows(stranger) == 0, "the stranger sees %zu rows", foreign_rows(stranger));
     (void)from_us;
     return true;
@@ -59,8 +59,8 @@ static bool refused_token_gets_no_rows_and_no_link(struct run *run, struct world
     if (!with_stranger(run, world, &stranger)) return false;
     world_set_token(world, stranger->index, faults[run->variant]);
     world_start(world, stranger->index);
-    struct client *eager = world_add_plain_client(world, "eager", stranger->index);
-    client_subscribe(eager, "#", 1);
+    struct sim_client *eager = world_add_plain_client(world, "eager", stranger->index);
+    sim_client_subscribe(eager, "#", 1);
     world_run_ms(world, 20000);
     if (!stranger_got_nothing(run, world, stranger, eager)) return false;
     const struct world_log *theirs = world_log_of(stranger, "refused_us");
@@ -75,8 +75,8 @@ static bool refused_token_gets_no_rows_and_no_link(struct run *run, struct world
 }
 
 static bool ignored_and_counted(struct run *run, struct world *world, const struct world_node *stranger) {
-    struct client *eager = world_add_plain_client(world, "eager", stranger->index);
-    client_subscribe(eager, "#", 1);
+    struct sim_client *eager = world_add_plain_client(world, "eager", stranger->index);
+    sim_client_subscribe(eager, "#", 1);
     world_run_ms(world, 20000);
     for (size_t i = 0; i < 2; i++) {
         struct gossip_counters counters;

@@ -46,7 +46,7 @@ void world_free(struct world *world) {
         free(node->ready_is_link);
         free(node);
     }
-    for (size_t i = 0; i < world->client_count; i++) client_free(world->clients[i]);
+    for (size_t i = 0; i < world->client_count; i++) sim_client_free(world->clients[i]);
     free(world->nodes);
     free(world->clients);
     heap_free(world->heap);
@@ -215,17 +215,17 @@ void world_leave(struct world *world, size_t index) {
 
 /* ---- clients ---- */
 
-struct client *world_add_client(struct world *world, const struct client_options *options, size_t node) {
-    world->clients = realloc(world->clients, (world->client_count + 1) * sizeof(struct client *));
+struct sim_client *world_add_client(struct world *world, const struct sim_client_options *options, size_t node) {
+    world->clients = realloc(world->clients, (world->client_count + 1) * sizeof(struct sim_client *));
     assert(world->clients != NULL);
-    struct client *client = client_new(world->heap, world->network, &world->trace, &world->journal, world->client_count, options);
+    struct sim_client *client = sim_client_new(world->heap, world->network, &world->trace, &world->journal, world->client_count, options);
     world->clients[world->client_count++] = client;
-    client_connect(client, world->nodes[node]->host);
+    sim_client_connect(client, world->nodes[node]->host);
     return client;
 }
 
-struct client *world_add_plain_client(struct world *world, const char *id, size_t node) {
-    return world_add_client(world, &(struct client_options){.id = id, .version = 5}, node);
+struct sim_client *world_add_plain_client(struct world *world, const char *id, size_t node) {
+    return world_add_client(world, &(struct sim_client_options){.id = id, .version = 5}, node);
 }
 
 /* ---- faults of paths, and time ---- */

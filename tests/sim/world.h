@@ -79,7 +79,7 @@ struct world {
     struct auth_ring ring;
     struct world_node **nodes;
     size_t node_count;
-    struct client **clients;
+    struct sim_client **clients;
     size_t client_count;
 };
 
@@ -101,9 +101,9 @@ void world_crash(struct world *world, size_t node, enum network_power how);
 void world_leave(struct world *world, size_t node);
 
 /* A client that connects to this broker at once. */
-struct client *world_add_client(struct world *world, const struct client_options *options, size_t node);
+struct sim_client *world_add_client(struct world *world, const struct sim_client_options *options, size_t node);
 /* MQTT 5.0, clean start, no keep alive. */
-struct client *world_add_plain_client(struct world *world, const char *id, size_t node);
+struct sim_client *world_add_plain_client(struct world *world, const char *id, size_t node);
 
 /* Brokers on different sides do not reach each other, nor do their clients. */
 void world_partition(struct world *world, const bool *side);

@@ -6,7 +6,7 @@
 
 #include "tests/sim/world.h"
 
-#define DIAL_TIMEOUT_US (5000u * HEAP_MS)
+#define DIAL_TIMEOUT_US (10000u * HEAP_MS) /* as in daemon/links.c */
 #define FLUSH_ROUNDS_MAX 1000000u /* more means that broker and shell hand over nothing to each other for ever */
 
 /* ---- connections ---- */
