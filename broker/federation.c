@@ -1,70 +1,204 @@
 #include "broker/federation.h"
 
-#include <stdlib.h>
+#include "broker/link.h"
+#include "broker/topic.h"
 
-struct federation {
-    struct federation_options options;
-};
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* xorshift64* (Vigna 2016): for jitter and hash seeds. */
+uint64_t federation_random(struct federation *federation)
+{
+    uint64_t x = federation->random;
+    x ^= x >> 12;
+    x ^= x << 25;
+    x ^= x >> 27;
+    federation->random = x;
+    return x * 0x2545f4914f6cdd1du;
+}
+
+static int copy_privates(struct federation *federation, const struct broker_options *options)
+{
+    for (size_t i = 0; i < options->private_filter_count; i++) {
+        size_t size = strlen(options->private_filters[i]);
+        if (!topic_filter_valid(options->private_filters[i], size))
+            continue;
+        struct private_filter *filter = malloc(sizeof *filter + size);
+        if (!filter)
+            return -1;
+        filter->size = size;
+        memcpy(filter->text, options->private_filters[i], size);
+        filter->next = federation->privates;
+        federation->privates = filter;
+    }
+    return 0;
+}
 
 struct federation *federation_new(const struct federation_options *options, uint64_t now_ms)
 {
-    (void)now_ms;
     struct federation *federation = calloc(1, sizeof *federation);
-    if (federation)
-        federation->options = *options;
+    if (!federation)
+        return NULL;
+    federation->broker = options->broker;
+    federation->subs = options->subs;
+    federation->retained = options->retained;
+    federation->limits = options->options->limits;
+    snprintf(federation->name, sizeof federation->name, "%s", options->options->name ? options->options->name : "");
+    memcpy(federation->id.bytes, options->options->id, sizeof federation->id.bytes);
+    federation->epoch = options->options->epoch;
+    federation->random = (options->options->seed ^ 0x9e3779b97f4a7c15u) | 1;
+    federation->now_ms = now_ms;
+    federation->generation = 1;
+    federation->publication = 1;
+    names_init(&federation->interests, federation_random(federation));
+    names_init(&federation->adverts, federation_random(federation));
+    federation->interest_tree = subs_new(federation_random(federation));
+    federation->peer_rows = subs_new(federation_random(federation));
+    if (!federation->interest_tree || !federation->peer_rows || copy_privates(federation, options->options)) {
+        federation_free(federation);
+        return NULL;
+    }
     return federation;
 }
 
 void federation_free(struct federation *federation)
 {
+    if (!federation)
+        return;
+    links_deinit(federation);
+    barriers_deinit(federation);
+    for (size_t i = 0; i < federation->peer_count; i++) {
+        if (federation->peers[i])
+            peer_free(federation, federation->peers[i]);
+    }
+    free(federation->peers);
+    interest_deinit(federation);
+    adverts_deinit(federation);
+    rows_deinit(federation);
+    subs_free(federation->interest_tree);
+    subs_free(federation->peer_rows);
+    while (federation->privates) {
+        struct private_filter *next = federation->privates->next;
+        free(federation->privates);
+        federation->privates = next;
+    }
+    free(federation->token);
     free(federation);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
 }
 
 uint64_t federation_deadline_ms(const struct federation *federation)
 {
-    (void)federation;
-    return UINT64_MAX;
+    return least(least(timers_due_ms(&federation->link_timers), timers_due_ms(&federation->peer_timers)),
+                 least(least(timers_due_ms(&federation->linger_timers), timers_due_ms(&federation->barrier_timers)),
+                       timers_due_ms(&federation->advert_timers)));
 }
 
 void federation_tick(struct federation *federation, uint64_t now_ms)
 {
-    (void)federation, (void)now_ms;
-}
-
-void federation_hit(struct federation *federation, uint64_t now_ms, struct subscriber *peer, struct message *message)
-{
-    (void)federation, (void)now_ms, (void)peer, (void)message;
-}
-
-void federation_published(struct federation *federation, uint64_t now_ms, struct message *message)
-{
-    (void)federation, (void)now_ms, (void)message;
-}
-
-void federation_subscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size)
-{
-    (void)federation, (void)now_ms, (void)filter, (void)size;
-}
-
-void federation_unsubscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size)
-{
-    (void)federation, (void)now_ms, (void)filter, (void)size;
-}
-
-uint64_t federation_barrier(struct federation *federation, uint64_t now_ms, const char *const *filters, const size_t *sizes, size_t count)
-{
-    (void)federation, (void)now_ms, (void)filters, (void)sizes, (void)count;
-    return 0;
-}
-
-bool federation_next_released(struct federation *federation, uint64_t *barrier, bool *timed_out)
-{
-    (void)federation, (void)barrier, (void)timed_out;
-    return false;
+    federation->now_ms = now_ms;
+    links_tick(federation);
+    peers_tick(federation);
+    interest_tick(federation);
+    barriers_tick(federation);
+    adverts_tick(federation);
 }
 
 bool federation_private(const struct federation *federation, const char *topic, size_t size)
 {
-    (void)federation, (void)topic, (void)size;
+    for (const struct private_filter *filter = federation->privates; filter; filter = filter->next) {
+        if (topic_matches(filter->text, filter->size, topic, size))
+            return true;
+    }
     return false;
+}
+
+bool federation_filter_is_local(const struct federation *federation, const char *filter, size_t size)
+{
+    if (size == 0 || filter[0] == '$')
+        return true;
+    for (const struct private_filter *private = federation->privates; private; private = private->next) {
+        if (topic_filter_covers(private->text, private->size, filter, size))
+            return true;
+    }
+    return false;
+}
+
+static bool stays_here(const struct federation *federation, const struct message *message)
+{
+    return message->topic[0] == '$' || federation_private(federation, message->topic, message->topic_size);
+}
+
+void federation_hit(struct federation *federation, uint64_t now_ms, struct subscriber *subscriber, struct message *message)
+{
+    struct peer *peer = (struct peer *)(void *)subscriber;
+    federation->now_ms = now_ms;
+    if (stays_here(federation, message))
+        return;
+    peer->hit = federation->publication;
+    sender_publish(federation, peer, message);
+}
+
+struct publishing {
+    struct federation *federation;
+    struct message *message;
+    bool open; /* somebody is on his way */
+};
+
+static void on_interested(void *context, struct subscriber *subscriber, const struct subscription *subscription)
+{
+    (void)subscription;
+    struct publishing *publishing = context;
+    struct federation *federation = publishing->federation;
+    struct peer *peer = ((struct peer_rows *)(void *)subscriber)->peer;
+    if (peer->hit == federation->publication)
+        return;
+    peer->hit = federation->publication;
+    publishing->open |= replay_hold(federation, peer, publishing->message);
+}
+
+void federation_published(struct federation *federation, uint64_t now_ms, struct message *message)
+{
+    federation->now_ms = now_ms;
+    if (!stays_here(federation, message)) {
+        struct advert *advert = advert_touch(federation, message->topic, message->topic_size);
+        if (!advert || advert->settled != federation->generation) {
+            struct publishing publishing = {.federation = federation, .message = message};
+            subs_match(federation->peer_rows, message->topic, message->topic_size, on_interested, &publishing);
+            if (advert && !publishing.open)
+                advert->settled = federation->generation;
+        }
+    }
+    federation->publication++;
+}
+
+int federation_subscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size)
+{
+    federation->now_ms = now_ms;
+    if (federation_filter_is_local(federation, filter, size) || interest_add(federation, filter, size) == 0)
+        return 0;
+    broker_note_add(federation->broker, BROKER_NOTE_WARNING, "short of memory: a subscription is not known to other brokers");
+    return -1;
+}
+
+void federation_unsubscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size)
+{
+    federation->now_ms = now_ms;
+    interest_drop(federation, filter, size);
+}
+
+uint64_t federation_barrier(struct federation *federation, uint64_t now_ms, const char *const *filters, const size_t *sizes, size_t count)
+{
+    federation->now_ms = now_ms;
+    return barrier_new(federation, filters, sizes, count);
+}
+
+bool federation_next_released(struct federation *federation, uint64_t *barrier, bool *timed_out)
+{
+    return barrier_next_released(federation, barrier, timed_out);
 }

@@ -34,8 +34,8 @@ void federation_hit(struct federation *federation, uint64_t now_ms, struct subsc
 void federation_published(struct federation *federation, uint64_t now_ms, struct message *message);
 
 /* A local session holds one more, or one less, subscription to this filter. Counted per filter: the first makes an
- * interest and joins, the last starts the linger. */
-void federation_subscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size);
+ * interest and joins, the last starts the linger. federation_subscribed returns -1 when memory is short: other brokers do not know of it then. */
+int federation_subscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size);
 void federation_unsubscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size);
 
 /* The barrier of one SUBSCRIBE packet (G3): call after federation_subscribed for all its filters. Returns 0 if nothing is

@@ -1,0 +1,130 @@
+/* The frames of a link: bytes from structures, structures from bytes. Layout: PROTOCOL.md.
+ *
+ * The only file of broker/ that knows msgpack. A frame is checked from its first byte to its last before any of it is
+ * believed; what was read are views into the bytes given, good as long as these are.
+ */
+#ifndef BROKER_FRAMES_H
+#define BROKER_FRAMES_H
+
+#include "broker/message.h"
+
+enum { LINK_PROTOCOL_MIN = 1, LINK_PROTOCOL_MAX = 1 };
+
+enum frame_type {
+    FRAME_HELLO = 1,
+    FRAME_BYE = 2,
+    FRAME_JOIN = 3,
+    FRAME_LEAVE = 4,
+    FRAME_JOINED = 5,
+    FRAME_SYNCED = 6,
+    FRAME_PUBLISH = 7,
+    FRAME_ACK = 8,
+    FRAME_INVITE = 9,
+    FRAME_DECLINE = 10,
+    FRAME_PING = 11,
+    FRAME_PONG = 12
+};
+
+enum bye_code {
+    BYE_CLOSING = 1,   /* in order: nothing left to do */
+    BYE_DUPLICATE = 2, /* another link of this pair goes on */
+    BYE_REFUSED = 3,   /* the token */
+    BYE_PROTOCOL = 4,  /* no common version */
+    BYE_MALFORMED = 5, /* a frame that is none, or out of its order */
+    BYE_SILENT = 6,
+    BYE_EXPIRED = 7,
+    BYE_OVERLOAD = 8, /* short of memory or over a limit; come again later */
+    BYE_GONE = 9,     /* the membership here says that you are down or left */
+    BYE_EPOCH = 10    /* a later run of yours is known */
+};
+
+enum joined_status { JOINED_YES = 0, JOINED_PRIVATE = 1, JOINED_FULL = 2 };
+
+struct hello {
+    uint64_t protocol_min, protocol_max;
+    uint8_t id[16];
+    const char *name;
+    size_t name_size;
+    uint64_t epoch;
+    const uint8_t *token;
+    size_t token_size;
+    uint64_t stream;         /* names the numbering below within the epoch */
+    uint64_t first;          /* sequence of the first publication that can still come */
+    uint64_t seen_epoch;     /* of the receiver's numbering: whose publications were seen, 0 if none */
+    uint64_t seen_stream;
+    uint64_t expected;       /* the next sequence wanted of it */
+    uint64_t credit;         /* bytes granted; 0 is without limit */
+    uint64_t frame_size_max; /* bytes of the largest frame taken */
+};
+
+/* One publication of a publish frame. */
+struct publication {
+    bool skipped; /* a number used up without content: expired, or given up */
+    bool snapshot;
+    bool retain;
+    uint8_t qos;
+    const char *topic;
+    size_t topic_size;
+    const uint8_t *payload;
+    size_t payload_size;
+    const uint8_t *properties;
+    size_t properties_size;
+    uint32_t expiry_s; /* UINT32_MAX: none */
+    uint64_t stamp_wall_ms;
+    uint32_t stamp_count;
+};
+
+struct frame {
+    enum frame_type type;
+    struct hello hello;
+    uint64_t code; /* bye, joined: status */
+    const char *reason;
+    size_t reason_size;
+    uint64_t sequence; /* publish: of the first; ack: the next expected */
+    uint64_t ttl_ms;   /* decline */
+    const uint8_t *items;
+    size_t items_size;
+    uint32_t item_count; /* join, leave, joined, invite, decline: names; publish: publications */
+};
+
+enum frame_result { FRAME_OK = 0, FRAME_MALFORMED = -1 };
+
+/* Checks the whole frame and fills what its type has. Names are checked for their size only (1 to 65,535 bytes). */
+enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *frame);
+/* The next item of a frame that was read; false after the last. */
+bool frame_next_name(struct frame *frame, const char **text, size_t *size);
+bool frame_next_publication(struct frame *frame, struct publication *publication);
+
+/* A frame being written. Memory that is short is remembered in failed; ask once at the end. */
+struct frame_out {
+    uint8_t *bytes;
+    size_t size, capacity;
+    bool failed;
+    size_t count_at; /* where the number of items goes */
+    uint32_t item_count;
+};
+void frame_out_deinit(struct frame_out *out);
+/* Makes it empty; a large buffer is given back. */
+void frame_out_clear(struct frame_out *out);
+
+void frame_write_hello(struct frame_out *out, const struct hello *hello);
+void frame_write_bye(struct frame_out *out, enum bye_code code, const char *reason);
+void frame_write_ack(struct frame_out *out, uint64_t expected);
+void frame_write_plain(struct frame_out *out, enum frame_type type); /* synced, ping, pong */
+
+/* join, leave, joined (number: its status), invite, decline (number: its ttl_ms) */
+void frame_begin_names(struct frame_out *out, enum frame_type type, uint64_t number);
+void frame_add_name(struct frame_out *out, const char *text, size_t size);
+
+void frame_begin_publish(struct frame_out *out, uint64_t first);
+void frame_add_publication(struct frame_out *out, const struct message *message, bool snapshot, uint32_t expiry_s);
+void frame_add_skipped(struct frame_out *out);
+/* Bytes a publication adds to a frame at most, its content apart. */
+#define FRAME_PUBLICATION_OVERHEAD 64u
+/* Bytes of an empty publish frame at most. */
+#define FRAME_PUBLISH_OVERHEAD 32u
+
+/* Ends a frame of items. */
+void frame_end_items(struct frame_out *out);
+
+#endif

@@ -1,0 +1,117 @@
+#include "broker/link.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* Two links of one pair: that one stays whose dialler has the smaller id; of two by the same dialler the later one, as
+ * the dialler knows that the earlier is dead. */
+static bool outlives(const struct federation *federation, const struct link *link, const struct link *other)
+{
+    if (link->dialled == other->dialled)
+        return link->handle > other->handle;
+    bool we_are_smaller = memcmp(&federation->id, &link->peer->id, sizeof federation->id) < 0;
+    return link->dialled == we_are_smaller;
+}
+
+/* Compares numbers with the peer's: what it has, and where its own begin. False if it claims more than was sent. */
+static bool agree_on_numbers(struct federation *federation, struct peer *peer, const struct hello *hello)
+{
+    if (hello->seen_epoch == federation->epoch && hello->seen_stream == peer->stream &&
+        !outbox_acknowledge(&peer->outbox, hello->expected))
+        return false;
+    outbox_rewind(&peer->outbox);
+    if (peer->seen_epoch != hello->epoch || peer->seen_stream != hello->stream) {
+        peer->seen_epoch = hello->epoch;
+        peer->seen_stream = hello->stream;
+        peer->expected = hello->first;
+    }
+    return true;
+}
+
+static void come_up(struct federation *federation, struct link *link, struct peer *peer, const struct hello *hello, uint64_t valid_for_ms)
+{
+    link->peer = peer;
+    if (peer->attempt == link)
+        peer->attempt = NULL;
+    peer->link = link;
+    link->state = LINK_UP;
+    link->peer_epoch = hello->epoch;
+    link->deadline_ms = UINT64_MAX;
+    link->expires_ms = valid_for_ms > UINT64_MAX - federation->now_ms ? UINT64_MAX : federation->now_ms + valid_for_ms;
+    link->frame_size_max = hello->frame_size_max;
+    link->received_ms = link->useful_ms = link->up_since_ms = federation->now_ms;
+    federation->counters.links_up++;
+    link_note(federation, BROKER_NOTE_INFO, link, "up", "");
+    peer_linked(federation, peer);
+    group_stale(federation, peer);
+    interest_sync(federation, peer);
+    if (peer->link == link)
+        sender_plain(federation, link, FRAME_SYNCED);
+    if (peer->link == link)
+        replay_sync(federation, peer);
+    link_set_timer(federation, link);
+    link_wake(federation, link);
+}
+
+static bool ask_who(struct federation *federation, struct link *link, const struct hello *hello, struct peer_answer *answer)
+{
+    char claimed[64];
+    snprintf(claimed, sizeof claimed, "%.*s", hello->name_size < 63 ? (int)hello->name_size : 63, hello->name ? hello->name : "");
+    memset(answer, 0, sizeof *answer);
+    federation->questions.who_is(federation->questions.context, link->key_thumbprint, hello->token, hello->token_size, answer);
+    answer->name[sizeof answer->name - 1] = answer->reason[sizeof answer->reason - 1] = 0;
+    const char *who = answer->name[0] ? answer->name : claimed;
+    if (!answer->allowed)
+        link_refuse(federation, link, BYE_REFUSED, who, answer->reason);
+    else if (memcmp(answer->id.bytes, hello->id, sizeof hello->id) != 0)
+        link_refuse(federation, link, BYE_REFUSED, who, "the hello names another id than the key's");
+    else if (memcmp(&answer->id, &federation->id, sizeof answer->id) == 0)
+        link_refuse(federation, link, BYE_REFUSED, who, "it holds this broker's own key; give each broker a key of its own");
+    else if (link->dialled && memcmp(&answer->id, &link->dialled_to, sizeof answer->id) != 0)
+        link_refuse(federation, link, BYE_REFUSED, who, "another broker answers at this address");
+    else
+        return true;
+    return false;
+}
+
+void link_on_hello(struct federation *federation, struct link *link, const struct hello *hello)
+{
+    struct peer_answer answer;
+    if (hello->protocol_min > LINK_PROTOCOL_MAX || hello->protocol_max < LINK_PROTOCOL_MIN || hello->protocol_min > hello->protocol_max) {
+        link_refuse(federation, link, BYE_PROTOCOL, link_far_name(link), "no common protocol version; upgrade the older broker");
+        return;
+    }
+    if (!ask_who(federation, link, hello, &answer))
+        return;
+    struct peer *peer = peers_make(federation, &answer.id);
+    if (!peer) {
+        link_refuse(federation, link, BYE_OVERLOAD, answer.name, "no room for another peer (peers_max)");
+        return;
+    }
+    memcpy(peer->name, answer.name, sizeof peer->name);
+    link->peer = peer;
+    if (hello->epoch < peer->epoch) {
+        link_refuse(federation, link, BYE_EPOCH, answer.name, "a later run of it is known; two brokers may share one key");
+        return;
+    }
+    if (hello->epoch > peer->epoch)
+        peer_restarted(federation, peer, hello->epoch);
+    struct link *other = peer->link;
+    if (other && !outlives(federation, link, other)) {
+        link_end(federation, link, BYE_DUPLICATE, "another link goes on");
+        return;
+    }
+    if (other) {
+        peer->link = link; /* so that the end of the other is no loss of the link */
+        link_end(federation, other, BYE_DUPLICATE, "another link goes on");
+    }
+    if (!agree_on_numbers(federation, peer, hello)) {
+        link_malformed(federation, link, "acknowledges publications that were not sent");
+        return;
+    }
+    if (!link->dialled)
+        sender_hello(federation, link);
+    if (link->state == LINK_HANDSHAKE)
+        come_up(federation, link, peer, hello, answer.valid_for_ms);
+}
+

@@ -1,0 +1,299 @@
+#include "broker/link.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+struct link *link_find(const struct federation *federation, broker_handle handle)
+{
+    struct link *link;
+    DL_FOREACH(federation->links, link) {
+        if (link->handle == handle)
+            return link;
+    }
+    return NULL;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+void link_set_timer(struct federation *federation, struct link *link)
+{
+    uint64_t due = link->deadline_ms;
+    if (link->state == LINK_UP) {
+        uint64_t idle_ms = federation->limits.link_idle_ms;
+        due = least(due, link->received_ms + (link->pinged ? 2 * idle_ms : idle_ms));
+        due = least(due, least(link->ack_ms, link->expires_ms));
+        due = least(due, link->useful_ms + LINK_UNUSED_MS);
+    }
+    if (!timer_is_set(&link->timer) || link->timer.due_ms != due)
+        timer_set(&federation->link_timers, &link->timer, due);
+}
+
+broker_handle link_open(struct federation *federation, bool dialled, struct peer *peer)
+{
+    if (!federation->token || federation->link_count >= 2 * (size_t)federation->limits.peers_max)
+        return 0;
+    struct link *link = calloc(1, sizeof *link);
+    if (!link)
+        return 0;
+    link->handle = ++federation->last_handle;
+    link->dialled = dialled;
+    link->state = LINK_DIALLING;
+    link->deadline_ms = federation->now_ms + LINK_DIAL_MS;
+    link->ack_ms = link->expires_ms = UINT64_MAX;
+    if (dialled) {
+        link->peer = peer;
+        link->dialled_to = peer->id;
+        peer->attempt = link;
+    }
+    DL_APPEND(federation->links, link);
+    federation->link_count++;
+    federation->counters.links_opened++;
+    link_set_timer(federation, link);
+    return link->handle;
+}
+
+void link_ready(struct federation *federation, struct link *link, const uint8_t key_thumbprint[32])
+{
+    if (link->state != LINK_DIALLING)
+        return;
+    memcpy(link->key_thumbprint, key_thumbprint, 32);
+    link->state = LINK_HANDSHAKE;
+    link->tls_ready = true;
+    link->deadline_ms = federation->now_ms + LINK_HELLO_MS;
+    link_set_timer(federation, link);
+    /* Who accepts speaks second, so that a stranger sees no token and takes no room among the peers. */
+    if (link->dialled)
+        sender_hello(federation, link);
+}
+
+/* ---- the end ---- */
+
+/* The peer can do without this link from now on. */
+static void detach(struct federation *federation, struct link *link)
+{
+    struct peer *peer = link->peer;
+    bool was_up = link->state == LINK_UP;
+    link->state = LINK_CLOSING;
+    link->peer = NULL;
+    free(link->parts);
+    link->parts = NULL;
+    link->parts_size = link->parts_capacity = 0;
+    sender_drop_controls(link);
+    if (was_up)
+        federation->counters.links_up--;
+    if (!peer)
+        return;
+    if (peer->attempt == link) {
+        peer->attempt = NULL;
+        peer_back_off(federation, peer);
+    }
+    if (peer->link == link) {
+        peer->link = NULL;
+        peer_back_off(federation, peer);
+        peer_unlinked(federation, peer);
+    }
+    peer_want_link(federation, peer);
+}
+
+void link_end(struct federation *federation, struct link *link, enum bye_code code, const char *reason)
+{
+    if (link->state == LINK_CLOSING)
+        return;
+    bool can_speak = link->tls_ready;
+    detach(federation, link);
+    link->deadline_ms = federation->now_ms + LINK_ENDED_MS;
+    if (can_speak && code)
+        sender_bye(federation, link, code, reason);
+    link_set_timer(federation, link);
+    link_wake(federation, link);
+}
+
+static void free_link(struct federation *federation, struct link *link)
+{
+    timer_clear(&federation->link_timers, &link->timer);
+    if (link->is_ready)
+        DL_DELETE2(federation->ready, link, ready_prev, ready_next);
+    DL_DELETE(federation->links, link);
+    federation->link_count--;
+    sender_drop_controls(link);
+    frame_out_deinit(&link->out);
+    frame_out_deinit(&link->scratch);
+    free(link->parts);
+    free(link);
+}
+
+void link_closed(struct federation *federation, struct link *link)
+{
+    if (link->state != LINK_CLOSING) {
+        if (link->dialled && !link->tls_ready)
+            federation->counters.dials_failed++;
+        detach(federation, link);
+    }
+    free_link(federation, link);
+}
+
+void links_deinit(struct federation *federation)
+{
+    while (federation->links)
+        free_link(federation, federation->links);
+}
+
+/* What to call the far end in a note. */
+const char *link_far_name(const struct link *link)
+{
+    return link->peer && link->peer->name[0] ? link->peer->name : "a peer";
+}
+
+void link_note(struct federation *federation, enum broker_note_level level, const struct link *link, const char *what, const char *text)
+{
+    broker_note_add(federation->broker, level, "link %llu with %s: %s%s%s", (unsigned long long)link->handle, link_far_name(link), what,
+                    text[0] ? ": " : "", text);
+}
+
+void link_refuse(struct federation *federation, struct link *link, enum bye_code code, const char *who, const char *reason)
+{
+    federation->counters.links_refused++;
+    broker_note_add(federation->broker, BROKER_NOTE_WARNING, "link with %s refused: %s", who, reason);
+    link_end(federation, link, code, reason);
+}
+
+void link_malformed(struct federation *federation, struct link *link, const char *reason)
+{
+    federation->counters.frames_malformed++;
+    link_note(federation, BROKER_NOTE_WARNING, link, "closed", reason);
+    link_end(federation, link, BYE_MALFORMED, reason);
+}
+
+/* ---- bytes in ---- */
+
+static void on_frame(struct federation *federation, struct link *link, const uint8_t *bytes, size_t size)
+{
+    struct frame frame;
+    if (frame_read(bytes, size, &frame) != FRAME_OK) {
+        link_malformed(federation, link, "a frame that cannot be read");
+        return;
+    }
+    link->received_ms = federation->now_ms;
+    link->pinged = false;
+    if (link->peer) {
+        link->peer->totals.frames_received++;
+        link->peer->totals.bytes_received += size;
+    }
+    if (link->state == LINK_UP)
+        link_on_frame(federation, link, &frame, size);
+    else if (frame.type == FRAME_HELLO)
+        link_on_hello(federation, link, &frame.hello);
+    else if (frame.type == FRAME_BYE)
+        link_on_bye(federation, link, &frame);
+    else
+        link_malformed(federation, link, "a frame before the hello");
+}
+
+/* Grows with what arrived, never with what was announced. */
+static bool keep_part(struct link *link, const uint8_t *bytes, size_t size)
+{
+    if (link->parts_capacity - link->parts_size < size) {
+        size_t capacity = link->parts_capacity ? link->parts_capacity : 4096;
+        while (capacity - link->parts_size < size)
+            capacity *= 2;
+        uint8_t *parts = realloc(link->parts, capacity);
+        if (!parts)
+            return false;
+        link->parts = parts;
+        link->parts_capacity = capacity;
+    }
+    if (size > 0)
+        memcpy(link->parts + link->parts_size, bytes, size);
+    link->parts_size += size;
+    return true;
+}
+
+void link_input(struct federation *federation, struct link *link, const uint8_t *bytes, size_t size, bool final)
+{
+    if (link->state != LINK_HANDSHAKE && link->state != LINK_UP)
+        return;
+    uint64_t size_max =
+        link->state == LINK_UP ? (uint64_t)federation->limits.packet_size_max + LINK_FRAME_SLACK : (uint64_t)LINK_HELLO_SIZE_MAX;
+    if (size > size_max || link->parts_size > size_max - size) {
+        link_malformed(federation, link, "a frame larger than the hello allows");
+        return;
+    }
+    if (final && link->parts_size == 0) {
+        on_frame(federation, link, bytes, size);
+        return;
+    }
+    if (!keep_part(link, bytes, size)) {
+        link_end(federation, link, BYE_OVERLOAD, "short of memory");
+        return;
+    }
+    if (!final)
+        return;
+    uint8_t *parts = link->parts;
+    size_t parts_size = link->parts_size;
+    link->parts = NULL;
+    link->parts_size = link->parts_capacity = 0;
+    on_frame(federation, link, parts, parts_size);
+    free(parts);
+}
+
+/* ---- time ---- */
+
+static void tick_up(struct federation *federation, struct link *link)
+{
+    uint64_t now_ms = federation->now_ms, silent_ms = now_ms - link->received_ms, idle_ms = federation->limits.link_idle_ms;
+    if (peer_has_business(federation, link->peer))
+        link->useful_ms = now_ms;
+    if (link->expires_ms <= now_ms) {
+        link_note(federation, BROKER_NOTE_WARNING, link, "closed", "its token has expired; mint it a new one");
+        link_end(federation, link, BYE_EXPIRED, "your token has expired; ask for a new one");
+    } else if (silent_ms >= 2 * idle_ms) {
+        link_note(federation, BROKER_NOTE_WARNING, link, "closed", "silent for too long");
+        link_end(federation, link, BYE_SILENT, "silent for too long");
+    } else if (link->useful_ms + LINK_UNUSED_MS <= now_ms) {
+        link_end(federation, link, BYE_CLOSING, "nothing left to exchange");
+    } else if (silent_ms >= idle_ms && !link->pinged) {
+        link->pinged = true;
+        sender_plain(federation, link, FRAME_PING);
+    }
+    if (link->state == LINK_UP && link->ack_ms <= now_ms)
+        link_wake(federation, link);
+}
+
+static void tick_link(struct federation *federation, struct link *link)
+{
+    if (link->state == LINK_UP) {
+        tick_up(federation, link);
+        if (link->state == LINK_UP) {
+            /* An acknowledgement that is due goes out when the link is asked; no timer has to remind of it again. */
+            uint64_t ack_ms = link->ack_ms;
+            if (ack_ms <= federation->now_ms)
+                link->ack_ms = UINT64_MAX;
+            link_set_timer(federation, link);
+            link->ack_ms = ack_ms;
+        }
+        return;
+    }
+    if (link->deadline_ms > federation->now_ms) {
+        link_set_timer(federation, link);
+        return;
+    }
+    if (link->state == LINK_CLOSING) {
+        free_link(federation, link);
+        return;
+    }
+    bool dialling = link->state == LINK_DIALLING;
+    federation->counters.dials_failed += link->dialled;
+    link_note(federation, BROKER_NOTE_INFO, link, "given up", dialling ? "no connection in time" : "no hello in time");
+    link_end(federation, link, BYE_SILENT, "no hello in time");
+}
+
+void links_tick(struct federation *federation)
+{
+    struct timer *timer;
+    while ((timer = timers_take(&federation->link_timers, federation->now_ms)) != NULL)
+        tick_link(federation, (struct link *)(void *)((char *)timer - offsetof(struct link, timer)));
+}

@@ -1,0 +1,303 @@
+#include "broker/link.h"
+#include "broker/topic.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct peer *peers_find(const struct federation *federation, const struct peer_id *id)
+{
+    for (size_t i = 0; i < federation->peer_count; i++) {
+        struct peer *peer = federation->peers[i];
+        if (peer && memcmp(&peer->id, id, sizeof *id) == 0)
+            return peer;
+    }
+    return NULL;
+}
+
+/* A slot of the table; when it is full, that of a peer that is gone and kept for its counters only. */
+static size_t free_slot(struct federation *federation)
+{
+    for (size_t i = 0; i < federation->peer_count; i++) {
+        if (!federation->peers[i])
+            return i;
+    }
+    if (federation->peer_count < federation->peer_capacity)
+        return federation->peer_count;
+    if (federation->peer_capacity < federation->limits.peers_max) {
+        size_t capacity = federation->peer_capacity ? federation->peer_capacity * 2 : 8;
+        struct peer **peers = realloc(federation->peers, capacity * sizeof(struct peer *));
+        if (peers) {
+            federation->peers = peers;
+            federation->peer_capacity = capacity;
+            return federation->peer_count;
+        }
+    }
+    for (size_t i = 0; i < federation->peer_count; i++) {
+        struct peer *peer = federation->peers[i];
+        if (!peer->alive && !peer->link && !peer->attempt) {
+            peer_free(federation, peer);
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+struct peer *peers_make(struct federation *federation, const struct peer_id *id)
+{
+    struct peer *peer = peers_find(federation, id);
+    if (peer)
+        return peer;
+    size_t index = free_slot(federation);
+    peer = index >= federation->limits.peers_max || index > UINT16_MAX ? NULL : calloc(1, sizeof *peer);
+    if (!peer)
+        return NULL;
+    peer->subscriber.kind = SUBSCRIBER_PEER;
+    peer->rows.subscriber.kind = SUBSCRIBER_PEER;
+    peer->rows.peer = peer;
+    peer->index = (uint16_t)index;
+    peer->id = *id;
+    peer->joins_void_ms = peer->review_ms = peer->replay_ms = UINT64_MAX;
+    peer->backoff_ms = BACKOFF_MIN_MS;
+    peer->stream = ++federation->streams;
+    uint64_t seed = federation_random(federation);
+    names_init(&peer->newpub, seed);
+    names_init(&peer->newsub, seed);
+    names_init(&peer->joins, seed);
+    names_init(&peer->invites, seed);
+    outbox_init(&peer->outbox);
+    federation->peers[index] = peer;
+    if (index == federation->peer_count)
+        federation->peer_count++;
+    return peer;
+}
+
+static void clear_rows(struct federation *federation, struct peer *peer)
+{
+    while (peer->newpub.first) {
+        struct named *named = peer->newpub.first;
+        names_remove(&peer->newpub, named);
+        free(named);
+    }
+    while (peer->newsub.first) {
+        struct named *named = peer->newsub.first;
+        subs_remove(federation->peer_rows, named->text, named->size, &peer->rows.subscriber);
+        names_remove(&peer->newsub, named);
+        free(named);
+    }
+    names_deinit(&peer->newpub);
+    names_deinit(&peer->newsub);
+}
+
+static void forget(struct federation *federation, struct peer *peer)
+{
+    clear_rows(federation, peer);
+    interest_forget(federation, peer);
+    group_clear(federation, peer);
+    replay_clear(federation, peer);
+    peer->totals.dropped += outbox_clear(&peer->outbox);
+    peer->known_sequence = 0;
+    peer->joins_void_ms = peer->review_ms = UINT64_MAX;
+    federation->generation++;
+}
+
+void peer_free(struct federation *federation, struct peer *peer)
+{
+    forget(federation, peer);
+    timer_clear(&federation->peer_timers, &peer->timer);
+    outbox_deinit(&peer->outbox);
+    federation->peers[peer->index] = NULL;
+    free(peer);
+}
+
+void peer_alive(struct federation *federation, struct peer *peer, const char *name, uint64_t epoch)
+{
+    snprintf(peer->name, sizeof peer->name, "%s", name);
+    if (epoch > peer->epoch)
+        peer_restarted(federation, peer, epoch);
+    if (peer->alive)
+        return;
+    peer->alive = true;
+    peer->backoff_ms = BACKOFF_MIN_MS;
+    peer->dial_ms = 0;
+    federation->alive_count++;
+    federation->generation++;
+    peer_want_link(federation, peer);
+}
+
+void peer_restarted(struct federation *federation, struct peer *peer, uint64_t epoch)
+{
+    bool first_time = peer->epoch == 0;
+    peer->epoch = epoch;
+    if (first_time)
+        return;
+    if (peer->link && peer->link->peer_epoch < epoch)
+        link_end(federation, peer->link, BYE_EPOCH, "a later run of yours is known here");
+    group_clear(federation, peer);
+    interest_void(federation, peer);
+    outbox_forget_sent_qos0(&peer->outbox);
+    peer->joins_void_ms = UINT64_MAX;
+    peer->known_sequence = 0;
+    peer->dial_ms = 0;
+    peer->backoff_ms = BACKOFF_MIN_MS;
+    replay_reconsider(federation, peer);
+    peer_want_link(federation, peer);
+}
+
+void peer_gone(struct federation *federation, struct peer *peer)
+{
+    if (peer->alive)
+        federation->alive_count--;
+    peer->alive = false;
+    if (peer->link)
+        link_end(federation, peer->link, BYE_GONE, "you are down or left, as the membership here sees it");
+    if (peer->attempt)
+        link_end(federation, peer->attempt, BYE_GONE, "you are down or left, as the membership here sees it");
+    forget(federation, peer);
+    peer_set_timer(federation, peer);
+    barrier_check_all(federation);
+}
+
+static struct names *rows_of(struct peer *peer, enum row_kind kind)
+{
+    return kind == ROW_NEWPUB ? &peer->newpub : &peer->newsub;
+}
+
+static void row_appeared(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter, size_t size)
+{
+    static const struct subscription plain = {.qos = 2};
+    struct names *rows = rows_of(peer, kind);
+    if (rows->count >= PEER_ROWS_MAX || names_find(rows, filter, size))
+        return;
+    struct named *named = named_new(sizeof *named, filter, size);
+    if (!named || names_add(rows, named)) {
+        free(named);
+        broker_note_add(federation->broker, BROKER_NOTE_WARNING, "short of memory: a registry row of %s is not seen", peer->name);
+        return;
+    }
+    if (kind == ROW_NEWPUB) {
+        interest_advert(federation, peer, filter, size);
+    } else if (subs_add(federation->peer_rows, filter, size, &peer->rows.subscriber, &plain) < 0) {
+        names_remove(rows, named);
+        free(named);
+        broker_note_add(federation->broker, BROKER_NOTE_WARNING, "short of memory: a registry row of %s is not seen", peer->name);
+    }
+}
+
+static void row_disappeared(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter, size_t size)
+{
+    struct names *rows = rows_of(peer, kind);
+    struct named *named = names_find(rows, filter, size);
+    if (!named)
+        return;
+    if (kind == ROW_NEWSUB)
+        subs_remove(federation->peer_rows, filter, size, &peer->rows.subscriber);
+    names_remove(rows, named);
+    free(named);
+    if (kind == ROW_NEWPUB && peer->review_ms == UINT64_MAX) {
+        peer->review_ms = federation->now_ms + federation->limits.leave_linger_ms;
+        peer_set_timer(federation, peer);
+    }
+}
+
+void peer_row(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter, size_t size, bool active)
+{
+    if (!topic_filter_valid(filter, size) || filter[0] == '$')
+        return;
+    if (active)
+        row_appeared(federation, peer, kind, filter, size);
+    else
+        row_disappeared(federation, peer, kind, filter, size);
+    if (kind == ROW_NEWSUB)
+        replay_reconsider(federation, peer);
+}
+
+bool peer_adverts(const struct peer *peer, const char *filter, size_t size)
+{
+    for (const struct named *named = peer->newpub.first; named; named = named->next) {
+        if (topic_filters_intersect(named->text, named->size, filter, size))
+            return true;
+    }
+    return false;
+}
+
+bool peer_has_business(const struct federation *federation, const struct peer *peer)
+{
+    (void)federation;
+    return peer->want_count > 0 || peer->joins.count > 0 || outbox_count(&peer->outbox) > 0 || peer->holds;
+}
+
+static bool may_dial(const struct federation *federation, const struct peer *peer)
+{
+    return peer->alive && !peer->link && !peer->attempt && federation->token && peer_has_business(federation, peer);
+}
+
+bool peer_wants_dial(const struct federation *federation, const struct peer *peer)
+{
+    return may_dial(federation, peer) && peer->dial_ms <= federation->now_ms;
+}
+
+void peer_want_link(struct federation *federation, struct peer *peer)
+{
+    if (!may_dial(federation, peer))
+        return;
+    if (peer->dial_ms <= federation->now_ms)
+        federation->dial_due = true;
+    else
+        peer_set_timer(federation, peer);
+}
+
+void peer_back_off(struct federation *federation, struct peer *peer)
+{
+    uint64_t half = peer->backoff_ms / 2;
+    peer->dial_ms = federation->now_ms + half + federation_random(federation) % (half + 1);
+    peer->backoff_ms = peer->backoff_ms >= BACKOFF_MAX_MS / 2 ? BACKOFF_MAX_MS : peer->backoff_ms * 2;
+    peer_set_timer(federation, peer);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+void peer_set_timer(struct federation *federation, struct peer *peer)
+{
+    uint64_t due = least(least(peer->joins_void_ms, peer->review_ms), peer->replay_ms);
+    if (may_dial(federation, peer) && peer->dial_ms > federation->now_ms)
+        due = least(due, peer->dial_ms);
+    if (!timer_is_set(&peer->timer) || peer->timer.due_ms != due)
+        timer_set(&federation->peer_timers, &peer->timer, due);
+}
+
+void peers_tick(struct federation *federation)
+{
+    struct timer *timer;
+    while ((timer = timers_take(&federation->peer_timers, federation->now_ms)) != NULL) {
+        struct peer *peer = (struct peer *)(void *)((char *)timer - offsetof(struct peer, timer));
+        if (peer->joins_void_ms <= federation->now_ms) {
+            peer->joins_void_ms = UINT64_MAX;
+            group_clear(federation, peer);
+            interest_void(federation, peer);
+        }
+        if (peer->review_ms <= federation->now_ms) {
+            peer->review_ms = UINT64_MAX;
+            interest_review(federation, peer);
+        }
+        replay_expire(federation, peer);
+        peer_want_link(federation, peer);
+        peer_set_timer(federation, peer);
+    }
+}
+
+void peer_linked(struct federation *federation, struct peer *peer)
+{
+    peer->joins_void_ms = UINT64_MAX;
+    peer_set_timer(federation, peer);
+}
+
+void peer_unlinked(struct federation *federation, struct peer *peer)
+{
+    peer->joins_void_ms = federation->now_ms + PEER_JOIN_KEEP_MS;
+    peer_want_link(federation, peer);
+    peer_set_timer(federation, peer);
+}

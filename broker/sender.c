@@ -1,0 +1,195 @@
+#include "broker/link.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+void link_wake(struct federation *federation, struct link *link)
+{
+    if (!link || link->is_ready)
+        return;
+    link->is_ready = true;
+    DL_APPEND2(federation->ready, link, ready_prev, ready_next);
+}
+
+void sender_drop_controls(struct link *link)
+{
+    struct control *control, *next;
+    DL_FOREACH_SAFE(link->controls, control, next) {
+        free(control);
+    }
+    link->controls = NULL;
+    link->control_bytes = 0;
+}
+
+/* The frame in scratch joins the queue. False when memory is short. */
+static bool enqueue(struct federation *federation, struct link *link, uint64_t after)
+{
+    struct frame_out *frame = &link->scratch;
+    struct control *control = frame->failed ? NULL : malloc(sizeof *control + frame->size);
+    if (!control)
+        return false;
+    control->after = after;
+    control->size = frame->size;
+    memcpy(control->bytes, frame->bytes, frame->size);
+    DL_APPEND(link->controls, control);
+    link->control_bytes += frame->size;
+    link_wake(federation, link);
+    return true;
+}
+
+static void enqueue_or_end(struct federation *federation, struct link *link, uint64_t after)
+{
+    if (link->state == LINK_CLOSING)
+        return;
+    if (!enqueue(federation, link, after))
+        link_end(federation, link, BYE_OVERLOAD, "short of memory");
+    else if (link->control_bytes > LINK_CONTROL_MAX)
+        link_end(federation, link, BYE_OVERLOAD, "too many frames wait for you");
+}
+
+struct frame_out *sender_begin(struct link *link, enum frame_type type, uint64_t number)
+{
+    frame_begin_names(&link->scratch, type, number);
+    return &link->scratch;
+}
+
+void sender_end(struct federation *federation, struct link *link, uint64_t after)
+{
+    frame_end_items(&link->scratch);
+    enqueue_or_end(federation, link, after);
+}
+
+void sender_name(struct federation *federation, struct link *link, enum frame_type type, uint64_t number, const char *text, size_t size)
+{
+    frame_add_name(sender_begin(link, type, number), text, size);
+    sender_end(federation, link, 0);
+}
+
+void sender_plain(struct federation *federation, struct link *link, enum frame_type type)
+{
+    frame_write_plain(&link->scratch, type);
+    enqueue_or_end(federation, link, 0);
+}
+
+void sender_bye(struct federation *federation, struct link *link, enum bye_code code, const char *reason)
+{
+    frame_write_bye(&link->scratch, code, reason);
+    enqueue(federation, link, 0);
+}
+
+void sender_hello(struct federation *federation, struct link *link)
+{
+    struct hello hello = {
+        .protocol_min = LINK_PROTOCOL_MIN,
+        .protocol_max = LINK_PROTOCOL_MAX,
+        .name = federation->name,
+        .name_size = strlen(federation->name),
+        .epoch = federation->epoch,
+        .token = federation->token,
+        .token_size = federation->token_size,
+        .frame_size_max = (uint64_t)federation->limits.packet_size_max + LINK_FRAME_SLACK,
+    };
+    memcpy(hello.id, federation->id.bytes, sizeof hello.id);
+    const struct peer *peer = link->peer;
+    if (peer) {
+        hello.stream = peer->stream;
+        hello.first = peer->outbox.base;
+        hello.seen_epoch = peer->seen_epoch;
+        hello.seen_stream = peer->seen_stream;
+        hello.expected = peer->expected;
+    }
+    frame_write_hello(&link->scratch, &hello);
+    enqueue_or_end(federation, link, 0);
+}
+
+enum outbox_result sender_publish(struct federation *federation, struct peer *peer, struct message *message)
+{
+    enum outbox_result result = outbox_put(&peer->outbox, message, false, federation->limits.link_queue_bytes);
+    if (result != OUTBOX_OK) {
+        peer->totals.dropped++;
+        peer->snapshot_lost |= message->retain;
+        return result;
+    }
+    if (peer->link)
+        link_wake(federation, peer->link);
+    else
+        peer_want_link(federation, peer);
+    return OUTBOX_OK;
+}
+
+/* Adds the entry to the frame; false if it has to wait for the next frame. */
+static bool add_entry(struct federation *federation, struct link *link, struct outbox_entry *entry)
+{
+    struct peer *peer = link->peer;
+    struct frame_out *out = &link->out;
+    uint32_t expiry_s = entry->message ? message_expiry_left_s(entry->message, federation->now_ms) : 0;
+    if (!entry->message || expiry_s == 0) {
+        outbox_give_up(&peer->outbox, entry);
+        frame_add_skipped(out);
+        return true;
+    }
+    uint64_t size = (uint64_t)entry->message->topic_size + entry->message->payload_size + entry->message->properties_size +
+                    FRAME_PUBLICATION_OVERHEAD;
+    if (size + FRAME_PUBLISH_OVERHEAD > link->frame_size_max) {
+        peer->totals.dropped++;
+        outbox_give_up(&peer->outbox, entry);
+        frame_add_skipped(out);
+        return true;
+    }
+    if (out->item_count > 0 && out->size + size > link->frame_size_max)
+        return false;
+    frame_add_publication(out, entry->message, entry->snapshot, expiry_s);
+    peer->totals.publications_sent++;
+    return true;
+}
+
+/* A batch of what is next, not beyond the number that a waiting frame must follow. */
+static void next_publish(struct federation *federation, struct link *link)
+{
+    struct outbox *outbox = &link->peer->outbox;
+    uint64_t first = outbox->next, limit = link->controls ? link->controls->after : UINT64_MAX;
+    struct outbox_entry *entry;
+    frame_begin_publish(&link->out, first);
+    while (!link->out.failed && link->out.size < federation->limits.link_frame_bytes && outbox->next < limit &&
+           (entry = outbox_peek(outbox)) != NULL && add_entry(federation, link, entry))
+        outbox_sent(outbox);
+    frame_end_items(&link->out);
+}
+
+static void next_ack(struct link *link)
+{
+    frame_write_ack(&link->out, link->peer->expected);
+    link->ack_ms = UINT64_MAX;
+    link->ack_bytes = 0;
+}
+
+static void next_control(struct link *link)
+{
+    struct control *control = link->controls;
+    DL_DELETE(link->controls, control);
+    link->control_bytes -= control->size;
+    frame_out_deinit(&link->out);
+    /* The frame moves into the output as it is: no allocation that could fail here. */
+    size_t size = control->size;
+    memmove(control, control->bytes, size);
+    link->out = (struct frame_out){.bytes = (uint8_t *)control, .size = size, .capacity = size};
+}
+
+bool sender_next(struct federation *federation, struct link *link)
+{
+    struct control *control = link->controls;
+    bool up = link->state == LINK_UP;
+    if (up && link->ack_ms <= federation->now_ms)
+        next_ack(link);
+    else if (control && (!up || control->after <= link->peer->outbox.next))
+        next_control(link);
+    else if (up && outbox_peek(&link->peer->outbox))
+        next_publish(federation, link);
+    else
+        return false;
+    if (!link->out.failed)
+        return true;
+    link_end(federation, link, BYE_OVERLOAD, "short of memory");
+    return false;
+}
