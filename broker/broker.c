@@ -1,0 +1,206 @@
+#include "broker/broker.h"
+
+#include "broker/engine.h"
+
+#include <assert.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+struct broker *broker_new(const struct broker_options *options, uint64_t now_ms)
+{
+    struct broker *broker = calloc(1, sizeof *broker);
+    struct broker_options complete = *options;
+    struct federation_options federation = {.options = &complete, .broker = broker};
+
+    if (broker == NULL)
+        return NULL;
+    limits_complete(&complete.limits);
+    broker->limits = complete.limits;
+    broker->questions = options->questions;
+    memcpy(broker->id, options->id, sizeof broker->id);
+    broker->seed = options->seed;
+    broker->now_ms = now_ms;
+    broker->subs = subs_new(options->seed);
+    broker->retained = retained_new(broker->limits.retained_bytes_max, broker->limits.retained_messages_max, options->seed);
+    federation.subs = broker->subs;
+    federation.retained = broker->retained;
+    if (broker->subs != NULL && broker->retained != NULL)
+        broker->federation = federation_new(&federation, now_ms);
+    if (broker->federation == NULL) {
+        broker_free(broker);
+        return NULL;
+    }
+    return broker;
+}
+
+void broker_free(struct broker *broker)
+{
+    struct session *session, *next;
+
+    if (broker == NULL)
+        return;
+    held_free_all(broker);
+    for (uint32_t i = 0; i < broker->slot_count; i++)
+        if (broker->slots[i].client != NULL)
+            client_free(broker, broker->slots[i].client);
+    HASH_ITER(hh, broker->sessions, session, next)
+    {
+        HASH_DEL(broker->sessions, session);
+        session_free(session);
+    }
+    federation_free(broker->federation);
+    retained_free(broker->retained);
+    subs_free(broker->subs);
+    chunk_pool_deinit(&broker->chunks);
+    notes_free(broker);
+    free(broker->slots);
+    free(broker->hits);
+    free(broker->hit_scratch);
+    free(broker);
+}
+
+struct federation *broker_federation(const struct broker *broker)
+{
+    return broker->federation;
+}
+
+void broker_settle(struct broker *broker)
+{
+    do {
+        while (broker->doomed != NULL) {
+            struct client *client = broker->doomed;
+            broker->doomed = client->doomed_next;
+            client_end(broker, broker->now_ms, client, client->doom, WILL_DUE);
+        }
+    } while (held_release(broker, broker->now_ms) || broker->doomed != NULL);
+}
+
+static uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+uint64_t broker_deadline_ms(const struct broker *broker)
+{
+    uint64_t due_ms = earlier(timers_due_ms(&broker->client_timers), timers_due_ms(&broker->session_timers));
+
+    if (broker->doomed != NULL)
+        return broker->now_ms;
+    due_ms = earlier(due_ms, retained_deadline_ms(broker->retained));
+    return earlier(due_ms, federation_deadline_ms(broker->federation));
+}
+
+void broker_tick(struct broker *broker, uint64_t now_ms)
+{
+    struct timer *timer;
+
+    broker->now_ms = now_ms;
+    while ((timer = timers_take(&broker->client_timers, now_ms)) != NULL)
+        client_timeout(broker, now_ms, (struct client *)timer);
+    while ((timer = timers_take(&broker->session_timers, now_ms)) != NULL)
+        session_timeout(broker, now_ms, (struct session *)((char *)timer - offsetof(struct session, timer)));
+    retained_tick(broker->retained, now_ms);
+    federation_tick(broker->federation, now_ms);
+    broker_settle(broker);
+}
+
+broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, bool from_loopback, const char *address)
+{
+    struct client *client;
+
+    broker->now_ms = now_ms;
+    client = broker->stopping ? NULL : client_new(broker, now_ms, from_loopback, address);
+    return client != NULL ? client->handle : 0;
+}
+
+void broker_client_input(struct broker *broker, uint64_t now_ms, broker_handle handle, const uint8_t *bytes, size_t size)
+{
+    struct client *client = client_find(broker, handle);
+
+    broker->now_ms = now_ms;
+    if (client == NULL || client->state == CLIENT_ENDED)
+        return;
+    broker->counters.bytes_received += size;
+    client_input(broker, now_ms, client, bytes, size);
+    broker_settle(broker);
+}
+
+void broker_client_closed(struct broker *broker, uint64_t now_ms, broker_handle handle)
+{
+    struct client *client = client_find(broker, handle);
+
+    broker->now_ms = now_ms;
+    if (client == NULL)
+        return;
+    client_end(broker, now_ms, client, MQTT_SUCCESS, WILL_DUE);
+    client_free(broker, client);
+    broker_settle(broker);
+}
+
+bool broker_next_client(struct broker *broker, broker_handle *handle)
+{
+    struct client *client;
+
+    broker_settle(broker);
+    client = broker->ready;
+    if (client == NULL)
+        return false;
+    DL_DELETE(broker->ready, client);
+    client->ready = false;
+    *handle = client->handle;
+    if (client->state == CLIENT_ENDED && client->output.bytes == 0)
+        client_free(broker, client);
+    return true;
+}
+
+size_t broker_client_output(struct broker *broker, broker_handle handle, struct broker_span *spans, size_t span_max)
+{
+    const struct client *client = client_find(broker, handle);
+
+    return client != NULL ? output_spans(&client->output, spans, span_max) : 0;
+}
+
+void broker_client_written(struct broker *broker, uint64_t now_ms, broker_handle handle, size_t size)
+{
+    struct client *client = client_find(broker, handle);
+
+    broker->now_ms = now_ms;
+    if (client == NULL)
+        return;
+    assert(size <= client->output.bytes);
+    broker->counters.bytes_sent += size;
+    output_written(&client->output, &broker->chunks, size);
+    if (client->state == CLIENT_ENDED) {
+        if (client->output.bytes == 0)
+            client_mark_ready(broker, client); /* to be named for its end */
+        return;
+    }
+    if (client->session != NULL)
+        session_pump(broker, now_ms, client->session);
+    broker_settle(broker);
+}
+
+bool broker_client_ended(const struct broker *broker, broker_handle handle)
+{
+    const struct client *client = client_find(broker, handle);
+
+    return client == NULL || client->state == CLIENT_ENDED;
+}
+
+void broker_stop(struct broker *broker, uint64_t now_ms)
+{
+    broker->now_ms = now_ms;
+    broker->stopping = true;
+    for (uint32_t i = 0; i < broker->slot_count; i++)
+        if (broker->slots[i].client != NULL)
+            client_end(broker, now_ms, broker->slots[i].client, MQTT_SERVER_SHUTTING_DOWN, WILL_DROPPED);
+    broker_settle(broker);
+}
+
+void broker_read_counters(const struct broker *broker, struct broker_counters *out)
+{
+    *out = broker->counters;
+    out->retained_messages = retained_count(broker->retained);
+}

@@ -1,0 +1,78 @@
+/* Inside broker/: one connection of a client, from open to the end of its output. */
+#ifndef BROKER_CLIENT_H
+#define BROKER_CLIENT_H
+
+#include "broker/mqtt.h"
+#include "broker/output.h"
+#include "broker/timers.h"
+
+struct session;
+
+enum client_state {
+    CLIENT_NEW,       /* no CONNECT yet */
+    CLIENT_CONNECTED, /* CONNECT accepted; has a session */
+    CLIENT_ENDED,     /* only its output is left */
+};
+
+struct client {
+    struct timer timer; /* first: the timer of a client is the client. Connect timeout, then keep alive */
+    broker_handle handle;
+    struct session *session;
+    struct output output;
+    struct client *prev, *next; /* of broker.ready */
+    struct client *doomed_next;
+    uint8_t *partial; /* the packet that has not arrived whole; NULL if none */
+    uint32_t partial_size, partial_capacity;
+    struct mqtt_view *aliases; /* topic_alias_max of them, owned, by alias - 1; NULL until the first */
+    uint64_t last_input_ms;
+    uint32_t packet_size_max; /* the client's */
+    uint32_t held_count;      /* SUBACKs that wait */
+    uint16_t window;          /* QoS 1 and 2 publications it takes unacknowledged */
+    uint16_t keep_alive_s;    /* 0: none */
+    uint8_t state, version;
+    uint8_t doom; /* why it is to be ended; 0 if it is not */
+    bool ready, from_loopback;
+    bool no_problem_information; /* it wants no reason strings (MQTT 5.0 section 3.1.2.11.7) */
+    char address[];
+};
+
+/* What an end means for the will (MQTT 5.0 section 3.1.2.5). */
+enum will_fate { WILL_DUE, WILL_DROPPED };
+
+struct client *client_find(const struct broker *broker, broker_handle handle);
+/* NULL at clients_max or when memory is short. */
+struct client *client_new(struct broker *broker, uint64_t now_ms, bool from_loopback, const char *address);
+void client_free(struct broker *broker, struct client *client);
+
+/* Ends the connection now: the session is detached, and MQTT 5.0 clients are told the reason unless it is MQTT_SUCCESS. Never from within
+ * the routing of a publication: use client_doom() there. */
+void client_end(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason, enum will_fate fate);
+/* The client broke the rules: counted, noted and ended. */
+void client_fault(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason);
+/* Will be ended with this reason by broker_settle(). */
+void client_doom(struct broker *broker, struct client *client, enum mqtt_reason reason);
+
+/* Queues a control packet. A client that makes us answer without ever reading is doomed. */
+void client_send(struct broker *broker, struct client *client, const void *packet, size_t size);
+
+enum client_sent { CLIENT_SENT, CLIENT_TOO_LARGE, CLIENT_NO_MEMORY };
+/* CLIENT_TOO_LARGE: larger than the client takes. */
+enum client_sent client_send_publish(struct broker *broker, struct client *client, const struct mqtt_sending *sending, struct message *message);
+/* True while so much is unwritten that publications wait or are dropped. */
+bool client_output_full(const struct broker *broker, const struct client *client);
+void client_mark_ready(struct broker *broker, struct client *client);
+
+/* Cuts the bytes into packets and hands each to its handler. */
+void client_input(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *bytes, size_t size);
+/* The client's timer went off. */
+void client_timeout(struct broker *broker, uint64_t now_ms, struct client *client);
+
+/* The handlers: one file each. They are given whole packets. */
+void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body);
+void on_publish(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body);
+void on_ack(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body);
+void on_subscribe(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body);
+void on_unsubscribe(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body);
+void on_disconnect(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body);
+
+#endif

@@ -1,0 +1,208 @@
+#include "broker/engine.h"
+#include "broker/session.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <utlist.h>
+
+struct outgoing *session_inflight(struct session *session, uint16_t packet_id)
+{
+    struct outgoing *outgoing = session->inflight;
+
+    while (outgoing != NULL && outgoing->packet_id != packet_id)
+        outgoing = outgoing->next;
+    return outgoing;
+}
+
+static size_t queue_cost(const struct outgoing *outgoing)
+{
+    return sizeof *outgoing + message_cost(outgoing->message);
+}
+
+static void outgoing_free(struct outgoing *outgoing)
+{
+    message_unref(outgoing->message);
+    free(outgoing);
+}
+
+void session_outgoing_done(struct session *session, struct outgoing *outgoing)
+{
+    if (outgoing->in_air)
+        session->in_air--;
+    if (session->resend == outgoing)
+        session->resend = outgoing->next;
+    DL_DELETE(session->inflight, outgoing);
+    outgoing_free(outgoing);
+}
+
+static struct outgoing *queue_take(struct session *session)
+{
+    struct outgoing *first = session->queue;
+
+    DL_DELETE(session->queue, first);
+    session->queue_count--;
+    session->queue_bytes -= queue_cost(first);
+    return first;
+}
+
+void session_drop_outgoing(struct session *session)
+{
+    while (session->inflight != NULL)
+        session_outgoing_done(session, session->inflight);
+    while (session->queue != NULL)
+        outgoing_free(queue_take(session));
+}
+
+/* The ids in flight were given out in turn, so the next one can only meet the oldest. */
+static uint16_t next_packet_id(struct session *session)
+{
+    uint16_t id = session->last_packet_id;
+    const struct outgoing *oldest = session->inflight;
+
+    for (;;) {
+        id = id == UINT16_MAX ? 1 : (uint16_t)(id + 1);
+        if (oldest == NULL || oldest->packet_id != id)
+            break;
+        oldest = oldest->next;
+    }
+    session->last_packet_id = id;
+    return id;
+}
+
+static void send_release(struct broker *broker, struct client *client, uint16_t packet_id)
+{
+    uint8_t packet[MQTT_SMALL_MAX];
+
+    client_send(broker, client, packet, mqtt_encode_ack(packet, client->version, MQTT_PUBREL, packet_id, MQTT_SUCCESS));
+}
+
+/* Sends what is in flight but not yet on this connection: PUBREL where PUBREC had come, else the PUBLISH. */
+static enum client_sent send_outgoing(struct broker *broker, uint64_t now_ms, struct session *session, const struct outgoing *outgoing)
+{
+    struct mqtt_sending sending = {.version = session->client->version,
+                                   .qos = outgoing->qos,
+                                   .dup = outgoing->sent,
+                                   .retain = outgoing->retain,
+                                   .packet_id = outgoing->packet_id,
+                                   .identifiers = outgoing->identifiers,
+                                   .identifier_count = outgoing->identifier_count,
+                                   .message = outgoing->message};
+
+    if (outgoing->released) {
+        send_release(broker, session->client, outgoing->packet_id);
+        return CLIENT_SENT;
+    }
+    sending.expiry_left_s = message_expiry_left_s(outgoing->message, now_ms);
+    return client_send_publish(broker, session->client, &sending, outgoing->message);
+}
+
+static bool may_send(const struct broker *broker, const struct session *session)
+{
+    return session->client != NULL && session->client->doom == 0 && session->in_air < session->client->window &&
+           !client_output_full(broker, session->client);
+}
+
+/* Sends the first of those in flight that this connection has not seen. */
+static void send_next(struct broker *broker, uint64_t now_ms, struct session *session)
+{
+    struct outgoing *outgoing = session->resend;
+    enum client_sent sent = send_outgoing(broker, now_ms, session, outgoing);
+
+    if (sent == CLIENT_NO_MEMORY) {
+        client_doom(broker, session->client, MQTT_QUOTA_EXCEEDED);
+        return;
+    }
+    if (sent == CLIENT_TOO_LARGE) {
+        session_outgoing_done(session, outgoing); /* as if it had been delivered (MQTT-3.1.2-25) */
+        return;
+    }
+    outgoing->sent = outgoing->in_air = true;
+    session->in_air++;
+    session->resend = outgoing->next;
+}
+
+void session_pump(struct broker *broker, uint64_t now_ms, struct session *session)
+{
+    while (may_send(broker, session)) {
+        struct outgoing *outgoing;
+        if (session->resend != NULL) {
+            send_next(broker, now_ms, session);
+            continue;
+        }
+        if (session->queue == NULL)
+            return;
+        outgoing = queue_take(session);
+        if (outgoing->message->expires_at_ms <= now_ms) {
+            outgoing_free(outgoing); /* MQTT-3.3.2-5 */
+            continue;
+        }
+        outgoing->packet_id = next_packet_id(session);
+        DL_APPEND(session->inflight, outgoing);
+        session->resend = outgoing;
+    }
+}
+
+static void deliver_qos0(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message, const struct delivery *delivery)
+{
+    struct client *client = session->client;
+    struct mqtt_sending sending;
+
+    if (client == NULL || client->doom != 0)
+        return;
+    if (client_output_full(broker, client)) {
+        broker->counters.dropped_qos0++;
+        return;
+    }
+    sending = (struct mqtt_sending){.version = client->version,
+                                    .retain = delivery->retain,
+                                    .expiry_left_s = message_expiry_left_s(message, now_ms),
+                                    .identifiers = delivery->identifiers,
+                                    .identifier_count = delivery->identifier_count,
+                                    .message = message};
+    if (client_send_publish(broker, client, &sending, message) == CLIENT_NO_MEMORY)
+        client_doom(broker, client, MQTT_QUOTA_EXCEEDED);
+}
+
+static struct outgoing *outgoing_new(struct message *message, const struct delivery *delivery)
+{
+    size_t identifiers_size = delivery->identifier_count * sizeof delivery->identifiers[0];
+    struct outgoing *outgoing = malloc(sizeof *outgoing + identifiers_size);
+
+    if (outgoing == NULL)
+        return NULL;
+    *outgoing = (struct outgoing){.message = message_ref(message),
+                                  .qos = delivery->qos,
+                                  .retain = delivery->retain,
+                                  .identifier_count = (uint16_t)delivery->identifier_count};
+    if (identifiers_size > 0)
+        memcpy(outgoing->identifiers, delivery->identifiers, identifiers_size);
+    return outgoing;
+}
+
+void session_deliver(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message, const struct delivery *delivery)
+{
+    struct outgoing *outgoing;
+
+    if (delivery->qos == 0) {
+        deliver_qos0(broker, now_ms, session, message, delivery);
+        return;
+    }
+    /* What can be sent at once passes through the queue too, but is not held to its limits. */
+    if (!(may_send(broker, session) && session->resend == NULL && session->queue == NULL) &&
+        (session->queue_count >= broker->limits.queue_messages_max ||
+         session->queue_bytes + message_cost(message) > broker->limits.queue_bytes_max)) {
+        broker->counters.dropped_queue_full++;
+        return;
+    }
+    outgoing = outgoing_new(message, delivery);
+    if (outgoing == NULL) {
+        broker->counters.dropped_queue_full++;
+        if (session->client != NULL)
+            client_doom(broker, session->client, MQTT_QUOTA_EXCEEDED);
+        return;
+    }
+    DL_APPEND(session->queue, outgoing);
+    session->queue_count++;
+    session->queue_bytes += queue_cost(outgoing);
+    session_pump(broker, now_ms, session);
+}

@@ -1,0 +1,110 @@
+/* Inside broker/: the state of one broker, and what its files call of each other. Not a door. */
+#ifndef BROKER_ENGINE_H
+#define BROKER_ENGINE_H
+
+#include "broker/federation.h"
+#include "broker/session.h"
+
+struct client_slot {
+    struct client *client;
+    uint32_t generation; /* part of the handle, so that none comes twice */
+    uint32_t next_free;  /* position + 1 */
+};
+
+struct note {
+    struct note *next;
+    struct broker_note note;
+};
+
+/* A SUBACK that waits for other brokers, or is about to be sent. */
+struct held_filter {
+    const char *text; /* inside the same allocation */
+    uint32_t size;
+    struct subscription subscription;
+    uint8_t code;
+    bool send_retained;
+};
+struct held {
+    struct held *prev, *next;
+    uint64_t barrier;
+    struct client *client;
+    uint16_t packet_id;
+    uint32_t filter_count;
+    uint8_t *codes; /* inside the same allocation, filled when it is sent */
+    struct held_filter filters[];
+};
+
+/* A subscription identifier found while a publication is matched. */
+struct hit_identifier {
+    uint32_t identifier;
+    uint32_t next; /* position + 1, 0 at the end */
+};
+
+struct broker {
+    struct broker_limits limits;
+    struct broker_questions questions;
+    uint8_t id[16];
+    uint64_t seed;
+    uint64_t now_ms; /* the latest seen, for what a door without time sets off */
+    bool stopping;
+
+    struct client_slot *slots;
+    uint32_t slot_count, slot_capacity, slot_free; /* slot_free: position + 1 */
+    uint32_t client_count;
+    struct client *ready;  /* to be named by broker_next_client */
+    struct client *doomed; /* to be ended by broker_settle */
+    struct chunk_pool chunks;
+    struct timers client_timers;
+
+    struct session *sessions;
+    uint64_t session_number, id_counter;
+    struct timers session_timers;
+
+    struct subs *subs;
+    struct retained *retained;
+    struct federation *federation;
+    struct held *held;
+
+    uint64_t publication; /* counts what is routed */
+    struct hit_identifier *hits;
+    uint32_t *hit_scratch; /* as large as hits */
+    uint32_t hit_count, hit_capacity;
+
+    int64_t wall_offset_ms;
+    struct stamp clock; /* the latest of the hybrid clock */
+
+    struct note *first_note, *last_note;
+    uint32_t note_count;
+    uint64_t notes_dropped;
+
+    struct broker_counters counters;
+};
+
+/* limits.c: every zero becomes the default of broker.h; what would break the protocol is bent to the nearest that does not. */
+void limits_complete(struct broker_limits *limits);
+
+/* clock.c: the stamp of a retained publication accepted now (Kulkarni et al. 2014, send event). */
+struct stamp clock_stamp(struct broker *broker, uint64_t now_ms);
+
+/* notes.c */
+void notes_free(struct broker *broker);
+
+/* route.c: a publication of a client here, or a will: retained if it says so, to sessions and peers. The message must have no other
+ * holder yet: its stamp is set here. */
+void route_local(struct broker *broker, uint64_t now_ms, struct message *message);
+
+/* held.c */
+/* Sends the SUBACK now, then the retained messages, and frees it. */
+void held_send(struct broker *broker, uint64_t now_ms, struct held *held, bool timed_out);
+void held_add(struct broker *broker, struct held *held);
+/* Sends those whose barrier is over; false if there was none. */
+bool held_release(struct broker *broker, uint64_t now_ms);
+void held_forget_client(struct broker *broker, struct client *client);
+/* True if a subscription of this client to a filter that matches the topic waits for its SUBACK. */
+bool held_covers(const struct broker *broker, const struct client *client, const char *topic, size_t size);
+void held_free_all(struct broker *broker);
+
+/* broker.c: ends the doomed and releases SUBACKs, until there is nothing of both. */
+void broker_settle(struct broker *broker);
+
+#endif

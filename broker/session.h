@@ -1,0 +1,113 @@
+/* Inside broker/: a session, which outlives its connections (MQTT 5.0 section 4.1). */
+#ifndef BROKER_SESSION_H
+#define BROKER_SESSION_H
+
+#include "broker/client.h"
+#include "broker/subs.h"
+
+#ifndef HASH_NONFATAL_OOM
+#define HASH_NONFATAL_OOM 1
+#endif
+#include <uthash.h>
+
+/* One QoS 1 or 2 publication on its way to a client. */
+struct outgoing {
+    struct outgoing *prev, *next;
+    struct message *message; /* NULL once PUBREC has come */
+    uint16_t packet_id;      /* 0 while queued */
+    uint8_t qos;
+    bool retain;
+    bool sent;     /* once at least, on whatever connection: the next time is a repetition */
+    bool in_air;   /* sent on this connection and not done */
+    bool released; /* PUBREC has come, PUBREL is what is sent */
+    uint16_t identifier_count;
+    uint32_t identifiers[];
+};
+
+struct filter {
+    char *text;
+    uint32_t size;
+};
+
+struct session {
+    struct subscriber subscriber; /* first: the subscriber of a session is the session */
+    struct timer timer;           /* while there is no connection: the will or the end, whichever is first */
+    UT_hash_handle hh;            /* of broker.sessions, by client id */
+    uint64_t number;              /* unique in the life of the broker */
+    struct client *client;        /* NULL while there is no connection */
+
+    struct filter *filters;
+    uint32_t filter_count, filter_capacity;
+
+    struct outgoing *inflight; /* with packet id, in the order of their first sending */
+    struct outgoing *resend;   /* first of inflight not yet sent on this connection */
+    struct outgoing *queue;
+    uint32_t in_air, queue_count;
+    uint64_t queue_bytes;
+    uint16_t last_packet_id;
+
+    uint16_t *received; /* QoS 2 packet ids between PUBLISH and PUBREL, ascending */
+    uint32_t received_count, received_capacity;
+
+    struct message *will; /* NULL if none */
+    uint32_t will_delay_s, will_expiry_s;
+    uint64_t will_due_ms; /* while there is no connection */
+    uint32_t expiry_s;    /* UINT32_MAX: never */
+    uint64_t expires_at_ms;
+
+    /* How the publication under way reaches it, gathered from all its matching subscriptions. */
+    uint8_t hit_qos;
+    bool hit_retain;
+    uint32_t hit_identifiers; /* position + 1 in broker.hits */
+
+    uint32_t client_id_size;
+    char client_id[];
+};
+
+struct session *session_find(const struct broker *broker, const void *client_id, size_t size);
+/* NULL when memory is short; the limit sessions_max is the caller's to check. */
+struct session *session_new(struct broker *broker, const void *client_id, size_t size);
+/* Ends it: subscriptions go, a will that waits is published. It must have no connection. */
+void session_end(struct broker *broker, uint64_t now_ms, struct session *session);
+/* Without a last word, for broker_free(). */
+void session_free(struct session *session);
+
+void session_attach(struct broker *broker, struct session *session, struct client *client);
+/* The connection is gone. The session may end with it. */
+void session_detach(struct broker *broker, uint64_t now_ms, struct session *session, enum will_fate fate);
+void session_timeout(struct broker *broker, uint64_t now_ms, struct session *session);
+
+/* SUBS_OK, SUBS_REPLACED or SUBS_NO_MEMORY. */
+enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter, size_t size,
+                                   const struct subscription *subscription);
+/* SUBS_OK or SUBS_NOT_FOUND. */
+enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter, size_t size);
+bool session_holds(const struct session *session, const char *filter, size_t size);
+
+/* ---- delivery.c: what goes to the client ---- */
+
+struct delivery {
+    uint8_t qos;
+    bool retain;
+    const uint32_t *identifiers;
+    size_t identifier_count;
+};
+/* Sends, queues or drops by the session's state and limits. */
+void session_deliver(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message, const struct delivery *delivery);
+/* Sends what waits, as far as the client's window and output allow. */
+void session_pump(struct broker *broker, uint64_t now_ms, struct session *session);
+/* The publication in flight under this packet id; NULL if there is none. */
+struct outgoing *session_inflight(struct session *session, uint16_t packet_id);
+void session_outgoing_done(struct session *session, struct outgoing *outgoing);
+/* Frees all that is queued and in flight. */
+void session_drop_outgoing(struct session *session);
+
+/* ---- received.c: QoS 2 packet ids of the client's publications (MQTT 5.0 section 4.3.3, method B) ---- */
+
+enum received_result { RECEIVED_NEW = 0, RECEIVED_AGAIN = 1, RECEIVED_NO_MEMORY = -1 };
+enum received_result session_received_add(struct session *session, uint16_t packet_id);
+bool session_received_has(const struct session *session, uint16_t packet_id);
+/* False if it was not there. */
+bool session_received_remove(struct session *session, uint16_t packet_id);
+
+#endif
