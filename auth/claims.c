@@ -15,13 +15,14 @@
 static const struct list {
     const char *name;
     size_t offset;
-    bool names; /* of brokers; else MQTT filters */
+    bool names;  /* of brokers; else MQTT filters */
+    bool allows; /* all else is refused */
 } lists[] = {
-    {"blocked_publish_topics", offsetof(struct auth_claims, blocked_publish_topics), false},
-    {"blocked_subscribe_topics", offsetof(struct auth_claims, blocked_subscribe_topics), false},
-    {"blocked_brokers", offsetof(struct auth_claims, blocked_brokers), true},
-    {"allowed_publish_topics", offsetof(struct auth_claims, allowed_publish_topics), false},
-    {"allowed_subscribe_topics", offsetof(struct auth_claims, allowed_subscribe_topics), false},
+    {"blocked_publish_topics", offsetof(struct auth_claims, blocked_publish_topics), false, false},
+    {"blocked_subscribe_topics", offsetof(struct auth_claims, blocked_subscribe_topics), false, false},
+    {"blocked_brokers", offsetof(struct auth_claims, blocked_brokers), true, false},
+    {"allowed_publish_topics", offsetof(struct auth_claims, allowed_publish_topics), false, true},
+    {"allowed_subscribe_topics", offsetof(struct auth_claims, allowed_subscribe_topics), false, true},
 };
 #define LIST_COUNT (sizeof lists / sizeof *lists)
 
@@ -114,6 +115,11 @@ static enum auth_result read_list(const json_t *array, const struct list *list, 
     }
     if (json_array_size(array) > AUTH_FILTERS_MAX) {
         auth_say(reason, "claim %s of the token has more than %u entries: merge some with wildcards", list->name, AUTH_FILTERS_MAX);
+        return AUTH_MALFORMED;
+    }
+    if (list->allows && json_array_size(array) == 0) {
+        /* It would mean that nothing is allowed, and could be taken for no list at all. */
+        auth_say(reason, "claim %s of the token is empty: leave it out, or block # instead", list->name);
         return AUTH_MALFORMED;
     }
     for (size_t i = 0; i < json_array_size(array); i++) {

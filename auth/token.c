@@ -95,6 +95,11 @@ static bool in_alphabet(char letter) {
     return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '-' || letter == '_';
 }
 
+static bool all_in_alphabet(const char *text) {
+    while (in_alphabet(*text)) text++;
+    return *text == '\0';
+}
+
 /* Exactly three parts, each of base64url letters only (RFC 7515 section 7.1). */
 static enum auth_result split(const char *token, size_t size, struct parts *parts, char *reason) {
     if (size == 0 || size > AUTH_TOKEN_MAX) {
@@ -190,7 +195,7 @@ static enum auth_result check_signature(const char *token, size_t size, const st
     const struct auth_key *issuer = issuer_of(claims, issuers, issuer_count);
     if (issuer == NULL) {
         auth_say(reason, "token of %s is from issuer %.10s, not one of the %zu trusted here: add its .pub to identity.issuers or mint with the right key",
-                 whose(claims), auth_name_valid(claims->issuer, strlen(claims->issuer)) ? claims->issuer : "unknown", issuer_count);
+                 whose(claims), all_in_alphabet(claims->issuer) ? claims->issuer : "unknown", issuer_count);
         return AUTH_REFUSED;
     }
     char *pem = NULL;

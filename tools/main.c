@@ -31,5 +31,10 @@ int main(int argc, char **argv) {
     }
     /* Examples in --help stay on one line, and argp's note about short options is of no use here. */
     setenv("ARGP_HELP_FMT", "rmargin=110,no-dup-args-note", 0);
-    return dispatch(&hobnob, argc, argv);
+    int code = dispatch(&hobnob, argc, argv);
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        complain("standard output: cannot be written; check the disk or the program it goes to");
+        return code == EXIT_GOOD ? EXIT_NO : code;
+    }
+    return code;
 }

@@ -75,7 +75,8 @@ static int set_port(struct site *site, const char *name, const char *value) {
     while (kind < PORT_COUNT && strcmp(port_names[kind], name) != 0) kind++;
     if (kind == PORT_COUNT) {
         const char *meant = nearest_word(name, port_names, PORT_COUNT);
-        return complain_usage("--ports %s: no such port; %s%s", name, meant != NULL ? "did you mean " : "write mqtt, ws, peers or admin", meant != NULL ? meant : "");
+        if (meant != NULL) return complain_usage("--ports %s: no such port; did you mean %s?", name, meant);
+        return complain_usage("--ports %s: no such port; write mqtt, ws, peers or admin", name);
     }
     char *end;
     unsigned long port = strtoul(value, &end, 10);
