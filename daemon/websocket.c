@@ -24,8 +24,10 @@ static int on_established(struct web_connection *connection) {
 
 static int on_received(struct web_connection *connection, const void *bytes, size_t size) {
     struct server *server = connection->web->server;
+    if (connection->handle == 0) return -1;
     /* MQTT-6.0.0-1: anything but binary data ends the connection. */
     if (!lws_frame_is_binary(connection->wsi)) {
+        websocket_gone(connection); /* now: the far end may take its time to acknowledge the close */
         lws_close_reason(connection->wsi, LWS_CLOSE_STATUS_UNACCEPTABLE_OPCODE, NULL, 0);
         return -1;
     }

@@ -1,0 +1,151 @@
+/* Prometheus' text format 0.0.4, as its documentation describes it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "daemon/metrics.h"
+
+static const struct gossip_counters gossip = {.datagrams_sent = 11, .members_alive = 3, .members_down = 1, .rows_others = 9};
+static const struct link_info links[] = {
+    {.name = "edge-2", .state = LINK_UP, .publications_sent = 18446744073709551615u, .outbox_bytes = 77},
+    {.name = "say \"hi\\\n", .state = LINK_CLOSING, .lost = 4},
+    {.peer.bytes = {0xde, 0xad}, .state = LINK_DIALLING},
+};
+
+static struct metrics full(void) {
+    return (struct metrics){.version = "0.1.0", .name = "edge-1", .uptime_ms = 61005, .ready = true, .log_suppressed = 2,
+                            .broker = {.clients_connected = 5, .bytes_sent = 6}, .peering = {.links_up = 1, .replay_expired = 8},
+                            .web = {.accepted = 12, .open = {1, 2, 3}}, .gossip = &gossip, .links = links, .link_count = 3};
+}
+
+static char *written(const struct metrics *metrics) {
+    struct text text = {0};
+    metrics_write(metrics, &text);
+    text_append(&text, "", 1);
+    assert_false(text.failed);
+    return text.bytes;
+}
+
+/* True if the text has this very line. */
+static bool has_line(const char *text, const char *line) {
+    size_t size = strlen(line);
+    for (const char *at = text; (at = strstr(at, line)) != NULL; at++)
+        if ((at == text || at[-1] == '\n') && at[size] == '\n') return true;
+    return false;
+}
+
+static void every_number_stands_under_its_name(void **state) {
+    static const char *const lines[] = {
+        "hobnob_build_info{version=\"0.1.0\",name=\"edge-1\"} 1", "hobnob_uptime_seconds 61.005", "hobnob_ready 1", "hobnob_log_suppressed_total 2",
+        "hobnob_clients 5", "hobnob_bytes_sent_total 6", "hobnob_links_up 1", "hobnob_replay_expired_total 8", "hobnob_members{state=\"alive\"} 3",
+        "hobnob_members{state=\"suspect\"} 0", "hobnob_members{state=\"down\"} 1", "hobnob_gossip_datagrams_sent_total 11",
+        "hobnob_registry_rows_others 9", "hobnob_web_accepted_total 12", "hobnob_web_open{kind=\"ws\"} 1", "hobnob_web_open{kind=\"admin\"} 3",
+        "hobnob_link_up{peer=\"edge-2\"} 1", "hobnob_link_publications_sent_total{peer=\"edge-2\"} 18446744073709551615",
+        "hobnob_link_outbox_bytes{peer=\"edge-2\"} 77", "hobnob_link_up{peer=\"say \\\"hi\\\\\\n\"} 0",
+        "hobnob_link_lost_total{peer=\"say \\\"hi\\\\\\n\"} 4", "hobnob_link_up{peer=\"dead0000000000000000000000000000\"} 0",
+    };
+    struct metrics metrics = full();
+    char *text = written(&metrics);
+    (void)state;
+    for (size_t i = 0; i < sizeof lines / sizeof *lines; i++)
+        if (!has_line(text, lines[i])) fail_msg("no line %s in\n%s", lines[i], text);
+    free(text);
+}
+
+static size_t name_size(const char *at) {
+    size_t size = 0;
+    while (isalnum((unsigned char)at[size]) || at[size] == '_') size++;
+    return size;
+}
+
+/* Each sample follows HELP and TYPE of its own name, no name has two such heads, and _total stands for counters alone. */
+static void every_metric_has_one_head_and_its_samples_together(void **state) {
+    struct metrics metrics = full();
+    char *text = written(&metrics), *end = text + strlen(text);
+    char name[128] = "", seen[16384] = " ";
+    size_t heads = 0;
+    (void)state;
+    assert_int_equal(end[-1], '\n');
+    for (char *line = text, *next; line < end; line = next) {
+        next = strchr(line, '\n') + 1;
+        if (strncmp(line, "# HELP ", 7) == 0) {
+            size_t size = name_size(line + 7);
+            char needle[132];
+            snprintf(name, sizeof name, "%.*s", (int)size, line + 7);
+            snprintf(needle, sizeof needle, " %s ", name);
+            assert_null(strstr(seen, needle));
+            strcat(seen, needle + 1);
+            assert_true(strncmp(name, "hobnob_", 7) == 0);
+            assert_true(next - line > (long)(7 + size + 10)); /* it does say something */
+            heads++;
+        } else if (strncmp(line, "# TYPE ", 7) == 0) {
+            bool total = strlen(name) > 6 && strcmp(name + strlen(name) - 6, "_total") == 0;
+            char expected[160];
+            snprintf(expected, sizeof expected, "# TYPE %s %s\n", name, total ? "counter" : "gauge");
+            assert_memory_equal(line, expected, strlen(expected));
+        } else {
+            assert_int_equal(name_size(line), strlen(name));
+            assert_memory_equal(line, name, strlen(name));
+            assert_true(line[strlen(name)] == ' ' || line[strlen(name)] == '{');
+            assert_true(isdigit((unsigned char)next[-2]));
+        }
+    }
+    assert_true(heads > 60);
+    free(text);
+}
+
+static void broker_alone_has_no_gossip_and_no_links(void **state) {
+    struct metrics metrics = full();
+    metrics.gossip = NULL;
+    metrics.links = NULL;
+    metrics.link_count = 0;
+    char *text = written(&metrics);
+    (void)state;
+    assert_null(strstr(text, "hobnob_gossip_"));
+    assert_null(strstr(text, "hobnob_members"));
+    assert_null(strstr(text, "hobnob_link_"));
+    assert_true(has_line(text, "hobnob_clients 5"));
+    free(text);
+}
+
+static void text_that_failed_stays_failed(void **state) {
+    struct text text = {0};
+    struct metrics metrics = full();
+    (void)state;
+    text_append(&text, "x", SIZE_MAX); /* more than there is */
+    assert_true(text.failed);
+    metrics_write(&metrics, &text);
+    assert_true(text.failed);
+    assert_int_equal(text.size, 0);
+    text_deinit(&text);
+    assert_false(text.failed);
+}
+
+static void text_grows_by_exactly_what_is_added(void **state) {
+    struct text text = {0};
+    (void)state;
+    for (int i = 0; i < 3000; i++) {
+        text_add(&text, "%04d", i);
+        text_append(&text, ";", 1);
+    }
+    assert_int_equal(text.size, 15000);
+    assert_memory_equal(text.bytes, "0000;0001;", 10);
+    assert_memory_equal(text.bytes + 14990, "2998;2999;", 10);
+    text_deinit(&text);
+    assert_null(text.bytes);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_number_stands_under_its_name),
+        cmocka_unit_test(every_metric_has_one_head_and_its_samples_together),
+        cmocka_unit_test(broker_alone_has_no_gossip_and_no_links),
+        cmocka_unit_test(text_that_failed_stays_failed),
+        cmocka_unit_test(text_grows_by_exactly_what_is_added),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
