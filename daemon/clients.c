@@ -326,8 +326,14 @@ static bool add_listener(struct clients *clients, const struct config_address *a
         clients->listeners[clients->listener_count++] = listener;
         result = listener_open(listener, &server->config->listen.mqtt, address);
     }
-    if (result != 0) listening_explain(server->config, "listen.mqtt", address, result, error, SERVER_ERROR_MAX);
-    return result == 0;
+    if (result != 0) {
+        listening_explain(server->config, "listen.mqtt", address, result, error, SERVER_ERROR_MAX);
+        return false;
+    }
+    char shown[CONFIG_ADDRESS_MAX];
+    config_address_format(address, shown);
+    log_line(server->log, LOG_LEVEL_INFO, "listening", "what", "mqtt", "address", shown, NULL);
+    return true;
 }
 
 static uint64_t files_limit(void) {

@@ -28,6 +28,10 @@ struct config_address {
     char ip[46]; /* numeric text of host: set while reading if host is numeric, for listeners by resolve_listeners() otherwise */
 };
 
+#define CONFIG_ADDRESS_MAX 272u
+/* As written: "0.0.0.0:1883", "[::1]:1883". */
+void config_address_format(const struct config_address *address, char out[CONFIG_ADDRESS_MAX]);
+
 struct config_listeners {
     size_t count;
     struct config_address items[CONFIG_LISTENERS_MAX];

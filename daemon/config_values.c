@@ -246,6 +246,11 @@ static const char *parse_address(const char *text, struct config_address *addres
     return NULL;
 }
 
+void config_address_format(const struct config_address *address, char out[CONFIG_ADDRESS_MAX]) {
+    const bool v6 = strchr(address->host, ':') != NULL;
+    snprintf(out, CONFIG_ADDRESS_MAX, v6 ? "[%s]:%u" : "%s:%u", address->host, address->port);
+}
+
 static bool read_address(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *node,
                          struct config_address *address) {
     const char *text = scalar(reader, key, path, node);

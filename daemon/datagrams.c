@@ -154,8 +154,14 @@ static bool add_endpoint(struct datagrams *datagrams, const struct config_addres
         datagrams->endpoints[datagrams->endpoint_count++] = endpoint;
         result = endpoint_open(endpoint, &server->config->listen.peers, address);
     }
-    if (result != 0) listening_explain(server->config, "listen.peers (UDP)", address, result, error, SERVER_ERROR_MAX);
-    return result == 0;
+    if (result != 0) {
+        listening_explain(server->config, "listen.peers (UDP)", address, result, error, SERVER_ERROR_MAX);
+        return false;
+    }
+    char shown[CONFIG_ADDRESS_MAX];
+    config_address_format(address, shown);
+    log_line(server->log, LOG_LEVEL_INFO, "listening", "what", "gossip", "address", shown, NULL);
+    return true;
 }
 
 struct datagrams *datagrams_new(struct server *server, char error[SERVER_ERROR_MAX]) {

@@ -50,9 +50,9 @@ bool listening_v6only(const struct config_listeners *listeners, const struct con
 }
 
 void listening_explain(const struct config *config, const char *what, const struct config_address *address, int error, char *out, size_t size) {
-    char where[320] = "", shown[300];
+    char where[320] = "", shown[CONFIG_ADDRESS_MAX];
     if (config->file != NULL) snprintf(where, sizeof(where), "%.300s:%d: ", config->file, address->line);
-    snprintf(shown, sizeof(shown), strchr(address->host, ':') != NULL ? "[%s]:%u" : "%s:%u", address->host, address->port);
+    config_address_format(address, shown);
     switch (error) {
     case EADDRINUSE:
         snprintf(out, size, "%s%s: %s is in use by another process: stop that one (ss -lntup shows it), or write another port", where, what, shown);

@@ -243,23 +243,10 @@ static bool start(struct server *server, char error[SERVER_ERROR_MAX]) {
     return true;
 }
 
-static void log_listeners(struct server *server, const char *what, const struct config_listeners *listeners) {
-    for (size_t i = 0; i < listeners->count; i++) {
-        char address[320];
-        const struct config_address *item = &listeners->items[i];
-        snprintf(address, sizeof(address), strchr(item->host, ':') != NULL ? "[%s]:%u" : "%s:%u", item->host, item->port);
-        log_line(server->log, LOG_LEVEL_INFO, "listening", "what", what, "address", address, NULL);
-    }
-}
-
 static void log_start(struct server *server) {
     const struct config *config = server->config;
     char epoch[24];
     snprintf(epoch, sizeof(epoch), "%" PRIu64, server->epoch);
-    log_listeners(server, "mqtt", &config->listen.mqtt);
-    log_listeners(server, "ws", &config->listen.ws);
-    log_listeners(server, "peers", &config->listen.peers);
-    log_listeners(server, "admin", &config->listen.admin);
     if (server->identity->token_fault[0] != '\0')
         log_text(server->log, LOG_LEVEL_ERROR, "token", "other brokers will refuse us, and only our own clients are served: %s", server->identity->token_fault);
     log_line(server->log, LOG_LEVEL_INFO, "ready", "name", config->name, "version", HOBNOB_VERSION, "epoch", epoch, NULL);
