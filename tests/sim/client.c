@@ -129,7 +129,7 @@ void sim_client_send_queue(struct sim_client *client) {
         sim_client_send_publish(client, &flight, false);
     }
     client->queue_count -= sent;
-    memmove(client->queue, client->queue + sent, client->queue_count * sizeof *client->queue);
+    if (sent != 0) memmove(client->queue, client->queue + sent, client->queue_count * sizeof *client->queue);
 }
 
 /* ---- connection ---- */

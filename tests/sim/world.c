@@ -156,9 +156,8 @@ void world_start(struct world *world, size_t index) {
     node->clock_base_ms = 1000 + dice_below(&world->dice, 1u << 30); /* monotonic clocks have nothing in common */
     node->armed_ms = UINT64_MAX;
     node->saved_epoch++;
-    const struct auth_key *issuers[1] = {world->issuer};
     struct node_options options = {
-        .name = node->name, .federation = node->federation, .key = node->key, .issuers = issuers, .issuer_count = 1,
+        .name = node->name, .federation = node->federation, .key = node->key, .issuers = (const struct auth_key *const *)&world->issuer, .issuer_count = 1,
         .token = node->token, .token_size = strlen(node->token), .ring = &node->ring,
         .advertise = network_address(world->network, node->host, WORLD_PEERS_PORT), .epoch = node->saved_epoch, .seed = dice_next(&world->dice),
         .broker_limits = world->options.broker_limits, .gossip_limits = world->options.gossip_limits, .ports = world_node_ports(node),
