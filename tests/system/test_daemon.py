@@ -1,0 +1,289 @@
+"""hobnobd as an administrator meets it: faults named with their remedy, an orderly end, the admin port, the tables of hobnob."""
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import time
+
+from clients import MosquittoSub, Paho, mosquitto_pub
+from harness import HOBNOBD, THREE, Broker, SystemTest, environment, free_ports, hobnob, holds, run, wait_until
+
+
+def single(test, name="solo", more=""):
+    """A broker alone with a configuration of its own."""
+    broker = Broker(name, test.folder())
+    mqtt, ws, admin = free_ports(1, bases=3)
+    broker.config.write_text(f"name: {name}\nlisten:\n  mqtt: 127.0.0.1:{mqtt}\n  ws: 127.0.0.1:{ws}\n  admin: 127.0.0.1:{admin}\n{more}")
+    return broker
+
+
+class Faults(SystemTest):
+    """What is in the way is named in one line, with what to do about it."""
+
+    def refuses(self, config, *words, command=None):
+        done = run(*(command or []), HOBNOBD, config, env=environment(), timeout_s=20)
+        self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
+        lines = done.stderr.splitlines()
+        self.assertEqual(len(lines), 1, f"one line:\n{done.stderr}")
+        for word in words:
+            self.assertIn(word.lower(), lines[0].lower())
+        return lines[0]
+
+    def test_a_port_in_use(self):
+        fed = self.federation(("edge-1",))
+        broker = fed["edge-1"]
+        for listener, kind in (("mqtt", socket.SOCK_STREAM), ("ws", socket.SOCK_STREAM), ("admin", socket.SOCK_STREAM), ("peers", socket.SOCK_STREAM),
+                               ("peers", socket.SOCK_DGRAM)):
+            with self.subTest(listener=listener, kind=kind), socket.socket(socket.AF_INET, kind) as taken:
+                taken.bind(("0.0.0.0", broker.port(listener)))
+                if kind == socket.SOCK_STREAM:
+                    taken.listen()
+                self.refuses(broker.config, str(broker.port(listener)), "in use", listener)
+        broker.start()  # the ports are free again: nothing stuck
+
+    def test_a_port_that_needs_rights(self):
+        broker = single(self)
+        broker.edit(r"mqtt: 127.0.0.1:\d+", "mqtt: 127.0.0.1:1")
+        command = ["setpriv", "--inh-caps=-net_bind_service", "--bounding-set=-net_bind_service"] if os.geteuid() == 0 else []
+        if int(open("/proc/sys/net/ipv4/ip_unprivileged_port_start").read()) > 1:
+            self.refuses(broker.config, "127.0.0.1:1", command=command)
+
+    def test_a_key_that_is_not_there_or_cannot_be_read(self):
+        fed = self.federation(("edge-1",))
+        broker = fed["edge-1"]
+        key = broker.folder / "edge-1.key"
+        text = key.read_text()
+        key.unlink()
+        self.refuses(broker.config, "edge-1.key", "hobnob.yaml:")
+        key.mkdir()
+        self.refuses(broker.config, "edge-1.key", "hobnob.yaml:")
+        key.rmdir()
+        key.write_text("not a key\n")
+        self.refuses(broker.config, "edge-1.key", "hobnob.yaml:")
+        key.write_text(text)
+        key.chmod(0)
+        # root may read anything, unless it gives that right away
+        command = ["setpriv", "--inh-caps=-dac_override,-dac_read_search", "--bounding-set=-dac_override,-dac_read_search"] if os.geteuid() == 0 else []
+        self.refuses(broker.config, "edge-1.key", "hobnob.yaml:", "permission", command=command)
+        key.chmod(0o600)
+        for name in ("gossip.key", "issuer.pub", "edge-1.jwt"):
+            with self.subTest(missing=name):
+                kept = (broker.folder / name).read_bytes()
+                (broker.folder / name).unlink()
+                self.refuses(broker.config, name, "hobnob.yaml:")
+                (broker.folder / name).write_bytes(kept)
+        broker.start()
+
+    def test_an_unknown_host_to_listen_on(self):
+        broker = single(self)
+        broker.edit(r"ws: 127.0.0.1", "ws: no-such-host.invalid")
+        self.refuses(broker.config, "no-such-host.invalid")
+
+    def test_an_unknown_bootstrap_host_is_one_line_and_hinders_nothing(self):
+        fed = self.federation(("edge-1", "edge-2"))
+        fed["edge-2"].edit(r"^(\s+bootstrap:).*(\n\s+- .*)*$", rf"\1 [no-such-host.invalid:7100, 127.0.0.1:{fed['edge-1'].port('peers')}]")
+        fed.start()
+        lines = wait_until("the log names the host", lambda: fed["edge-2"].log_lines("no-such-host.invalid"))
+        self.assertEqual(len(lines), 1, lines)
+        subscriber = self.closing(MosquittoSub(fed["edge-2"], "x"))
+        mosquitto_pub(fed["edge-1"], "x", b"all the same")
+        subscriber.wait_payload(b"all the same")
+
+    def test_a_data_folder_that_cannot_be_made(self):
+        broker = single(self, more="data_dir: /proc/nowhere\n")
+        self.refuses(broker.config, "/proc/nowhere")
+
+    def test_no_such_file_and_wrong_usage(self):
+        self.refuses("/no/such/hobnob.yaml", "/no/such/hobnob.yaml")
+        for arguments in (["--chekc", "x"], ["a", "b"]):
+            done = run(HOBNOBD, *arguments, env=environment())
+            self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertEqual(run(HOBNOBD, "--help", env=environment()).returncode, 0)
+        self.assertRegex(run(HOBNOBD, "--version", env=environment()).stdout, r"\d+\.\d+\.\d+")
+
+
+class Check(SystemTest):
+    def check(self, text):
+        path = self.folder() / "hobnob.yaml"
+        path.write_text(text)
+        done = run(HOBNOBD, "--check", path, env=environment())
+        return path, done
+
+    def test_each_fault_is_named_with_file_and_line(self):
+        path, done = self.check("name: edge 1\nlsiten:\n  mqtt: 127.0.0.1:1883\nlisten:\n  mqtt: 127.0.0.1:99999\n  mqtsx: 127.0.0.1:1\nlimits:\n  clients_max: many\n")
+        self.assertEqual(done.returncode, 1)
+        faults = (done.stdout + done.stderr).splitlines()
+        self.assertEqual(sorted({int(re.match(rf"{re.escape(str(path))}:(\d+): ", line).group(1)) for line in faults}), [1, 2, 5, 6, 8], faults)
+        whole = "\n".join(faults)
+        self.assertIn("listen", next(line for line in faults if ":2: " in line))
+        self.assertRegex(whole, r":6: .*mqtt")
+
+    def test_a_good_file_says_so(self):
+        _, done = self.check("name: solo\nlisten: {mqtt: 127.0.0.1:1883}\n")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_broken_yaml_and_missing_name(self):
+        for text, line in (("name: [a\n", None), ("listen: {mqtt: 127.0.0.1:1883}\n", None), ("", None), ("- a\n- b\n", None), ("name: a\nname: b\n", 2)):
+            with self.subTest(text=text):
+                path, done = self.check(text)
+                self.assertEqual(done.returncode, 1)
+                self.assertRegex(done.stdout + done.stderr, rf"^{re.escape(str(path))}:{line or ''}")
+
+    def test_a_peers_listener_needs_identity_and_gossip_key(self):
+        _, done = self.check("name: a\nlisten: {peers: 127.0.0.1:7100}\n")
+        self.assertEqual(done.returncode, 1)
+        for word in ("identity", "gossip_key"):
+            self.assertIn(word, done.stdout + done.stderr)
+
+    def test_an_admin_listener_for_everybody_is_refused(self):
+        _, done = self.check("name: a\nlisten: {mqtt: 127.0.0.1:1883, admin: 0.0.0.0:9100}\n")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("admin", done.stdout + done.stderr)
+
+
+class OrderlyEnd(SystemTest):
+    def test_sigterm_and_sigint_leave_in_order(self):
+        fed = self.federation().start()
+        for name, number in (("edge-2", signal.SIGTERM), ("edge-3", signal.SIGINT)):
+            with self.subTest(signal=number):
+                client = self.closing(Paho(fed[name], will=("will", b"not sent", 1, False)))
+                watcher = self.closing(Paho(fed["edge-1"]))
+                watcher.subscribe("will", qos=1)
+                start = time.monotonic()
+                self.assertEqual(fed[name].stop(number), 0)
+                self.assertLess(time.monotonic() - start, 6)
+                for other in fed:
+                    if other.wanted:
+                        wait_until(f"{other.name} shows that {name} has left", lambda: other.members()[name] == "left", 2)
+                        self.assertEqual([row for row in other.rows() if row[0] == name], [])
+                        self.assertEqual(other.log_lines(name, "down"), [], "leaving is no death")
+                wait_until("the client was told", lambda: client.disconnects)
+                self.assertEqual(client.disconnects[0], 0x8B)
+                self.assertEqual(watcher.payloads(), [])
+                fed[name].start()
+                fed.wait_alive()
+
+    def test_a_second_signal_ends_at_once_or_soon(self):
+        broker = single(self)
+        broker.start()
+        os.kill(broker.process.pid, signal.SIGTERM)
+        self.assertIn(broker.stop(signal.SIGTERM, 5), (0, 1))
+        self.assertEqual(broker.faults(), [])
+
+    def test_alone_it_ends_in_a_moment(self):
+        fed = self.federation()
+        fed["edge-1"].start()
+        self.assertEqual(fed["edge-1"].stop(timeout_s=7), 0)
+
+
+class Alone(SystemTest):
+    def test_without_configuration_there_is_a_broker_on_loopback(self):
+        """Port 1883 may be taken on this machine: a network namespace has one of its own."""
+        flags = ["-n"] if os.geteuid() == 0 else ["-rn"]
+        script = (f'ip link set lo up; "{HOBNOBD}" & broker=$!; for i in $(seq 300); do mosquitto_pub -t up -m x 2>/dev/null && break; sleep 0.02; done; '
+                  'mosquitto_pub -t kept -r -m "hello alone" && mosquitto_sub -t kept -C 1 -W 5; kill $broker; wait $broker; echo "status $?"')
+        done = run("unshare", *flags, "sh", "-c", script, env=environment())
+        self.assertEqual(done.stdout, "hello alone\nstatus 0\n", done.stderr)
+        self.assertEqual(list(self.folder().iterdir()), [])
+
+    def test_anonymous_clients_are_welcome_on_loopback_only(self):
+        flags = ["-n"] if os.geteuid() == 0 else ["-rn"]
+        place = self.folder()
+        (place / "hobnob.yaml").write_text("name: solo\nlisten: {mqtt: 0.0.0.0:1883}\n")
+        script = (f'ip link set lo up; ip link add d type dummy; ip address add 10.9.9.9/24 dev d; ip link set d up; "{HOBNOBD}" "{place}/hobnob.yaml" & broker=$!; '
+                  'for i in $(seq 300); do mosquitto_pub -t up -m x 2>/dev/null && break; sleep 0.02; done; '
+                  'mosquitto_pub -h 127.0.0.1 -t x -m x; echo "loopback $?"; mosquitto_pub -h 10.9.9.9 -t x -m x -V mqttv5; echo "outside $?"; kill $broker; wait $broker')
+        done = run("unshare", *flags, "sh", "-c", script, env=environment())
+        self.assertIn("loopback 0", done.stdout, done.stderr)
+        self.assertNotIn("outside 0", done.stdout)
+
+    def test_data_survive_as_promised_the_epoch_rises(self):
+        fed = self.federation(("edge-1",))
+        epochs = []
+        for _ in range(3):
+            fed["edge-1"].start()
+            epochs.append(fed["edge-1"].api("status")["epoch"])
+            fed["edge-1"].kill()
+        self.assertEqual(epochs, sorted(set(epochs)))
+
+
+class Admin(SystemTest):
+    def test_endpoints_and_tables(self):
+        fed = self.federation().start()
+        subscriber = self.closing(Paho(fed["edge-3"]))
+        subscriber.subscribe("table/#", "table/+/x", qos=1)
+        publisher = self.closing(Paho(fed["edge-1"]))
+        publisher.publish("table/a", b"x" * 100, 1, retain=True)
+        subscriber.wait_count(1)
+        one = fed["edge-1"]
+        for path, status in (("/", 200), ("/healthz", 200), ("/readyz", 200), ("/metrics", 200), ("/api/v1/nothing", 404), ("/../../etc/passwd", 404), ("/nothing", 404)):
+            self.assertEqual(one.get(path)[0], status, path)
+
+        members = {m["name"]: m for m in one.api("members")}
+        self.assertEqual(set(members), set(THREE))
+        for name, member in members.items():
+            self.assertEqual(member["state"], "alive")
+            self.assertEqual(member["address"], f"127.0.0.1:{fed[name].port('peers')}")
+            self.assertRegex(member["id"], r"^[0-9a-f]{32}$")
+            self.assertEqual(member["id"], {m["name"]: m for m in fed[name].api("members")}[name]["id"])
+            self.assertGreater(member["epoch"], 0)
+        for broker in fed:
+            wait_until(f"{broker.name} has the rows", lambda: {("edge-3", "newsub", "table/#"), ("edge-3", "newsub", "table/+/x"), ("edge-1", "newpub", "table/a")} <= broker.rows())
+        link = one.links()["edge-3"]
+        self.assertEqual((link["state"], link["publications_sent"]), ("up", 1))
+        other = fed["edge-3"].links()["edge-1"]
+        self.assertEqual((other["state"], other["publications_received"]), ("up", 1))
+        self.assertNotEqual(link["direction"], other["direction"])
+        status = one.api("status")
+        self.assertEqual((status["name"], status["ready"], status["clients"], status["retained"]), ("edge-1", True, 1, 1))
+        metrics = one.metrics()
+        self.assertEqual(metrics['hobnob_link_publications_sent_total{peer="edge-3"}'], 1)
+        self.assertEqual(metrics["hobnob_publications_received_total"], 1)
+        self.assertEqual(metrics['hobnob_members{state="alive"}'], 3)
+
+        for table, words in (("status", ["edge-1"]), ("members", [*THREE, "alive"]), ("registry", ["edge-3", "newsub", "table/#", "newpub", "table/a"]), ("links", ["edge-3", "up"])):
+            with self.subTest(table=table):
+                shown = hobnob(table, "--admin", one.admin)
+                for word in words:
+                    self.assertIn(word, shown.stdout)
+                parsed = json.loads(hobnob(table, "--admin", one.admin, "--json").stdout)
+                self.assertEqual(set(parsed), {table})
+        self.assertEqual({m["name"] for m in json.loads(hobnob("members", "--admin", one.admin, "--json").stdout)["members"]}, set(THREE))
+
+    def test_only_get_and_only_by_an_address_of_ours(self):
+        broker = single(self)
+        broker.start()
+        self.addCleanup(broker.stop)
+        port = broker.port("admin")
+
+        def ask(request):
+            with socket.create_connection(("127.0.0.1", port), 5) as s:
+                s.sendall(request)
+                answer = b""
+                while b"\r\n\r\n" not in answer and (more := s.recv(4096)):
+                    answer += more
+                return answer.split(b" ")[1:2]
+
+        self.assertEqual(ask(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"), [b"200"])
+        self.assertNotEqual(ask(b"POST /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"), [b"200"])
+        self.assertEqual(ask(b"GET /api/v1/members HTTP/1.1\r\nHost: evil.example\r\n\r\n"), [b"421"])
+        self.assertEqual(broker.get("/healthz")[0], 200)
+
+    def test_a_broker_that_is_not_there_is_one_line(self):
+        port = free_ports(1)[0]
+        for table in ("status", "members", "registry", "links"):
+            done = hobnob(table, "--admin", f"http://127.0.0.1:{port}", status=1)
+            self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
+            self.assertIn(str(port), done.stderr)
+            self.assertEqual(done.stdout, "")
+
+    def test_log_lines_have_time_level_and_event(self):
+        broker = single(self)
+        broker.start()
+        broker.stop()
+        lines = [line for line in broker.log().splitlines() if not line.startswith("---- ")]
+        self.assertTrue(lines)
+        for line in lines:
+            self.assertRegex(line, r'^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z (debug|info|warning|error) [a-z_-]+( [a-z_]+="([^"\\]|\\.)*")*$')
