@@ -42,7 +42,7 @@ struct broker_row_change {
     uint64_t ticket; /* to be given to broker_row_sequenced */
 };
 bool broker_next_row(struct broker *broker, struct broker_row_change *change);
-/* The row of that ticket is in the registry log under this sequence; SUBACKs that depend on it wait for
+/* The row of that ticket is in the registry log under this sequence (0: it could not be put there); SUBACKs that depend on it wait for
  * the peers to know it. */
 void broker_row_sequenced(struct broker *broker, uint64_t now_ms, uint64_t ticket, uint64_t sequence);
 

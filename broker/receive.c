@@ -1,4 +1,5 @@
 #include "broker/link.h"
+#include "broker/props.h"
 #include "broker/topic.h"
 
 #include <string.h>
@@ -146,13 +147,30 @@ static bool take_publication(struct federation *federation, struct peer *peer, c
     return true;
 }
 
+/* What is passed on to clients as it stands has to be what a publisher may send. */
+static bool properties_valid(const struct publication *publication)
+{
+    struct mqtt_view block = {publication->properties, (uint32_t)publication->properties_size};
+    struct reader reader = props_reader(block);
+    struct prop prop;
+    if (publication->properties_size == 0)
+        return true;
+    if (props_check(MQTT_PUBLISH, block) != MQTT_SUCCESS)
+        return false;
+    while (props_next(&reader, &prop)) {
+        if (prop_is_for_this_hop(prop.id))
+            return false;
+    }
+    return true;
+}
+
 static void on_publish(struct federation *federation, struct link *link, struct frame *frame, size_t frame_size)
 {
     struct peer *peer = link->peer;
     struct publication publication;
     for (struct frame check = *frame; frame_next_publication(&check, &publication);) {
-        if (!publication.skipped && !topic_name_valid(publication.topic, publication.topic_size)) {
-            link_malformed(federation, link, "publishes to what is no topic");
+        if (!publication.skipped && !(topic_name_valid(publication.topic, publication.topic_size) && properties_valid(&publication))) {
+            link_malformed(federation, link, "a publication that no client could have made");
             return;
         }
     }

@@ -74,7 +74,7 @@ void rows_sequenced(struct federation *federation, uint64_t ticket, uint64_t seq
         if (row->ticket == ticket)
             break;
     }
-    if (!row || sequence == 0)
+    if (!row)
         return;
     no_longer_pending(federation, row);
     row->sequence = sequence;
