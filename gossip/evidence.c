@@ -1,0 +1,328 @@
+/* Alive, suspect, down, left: what follows from the newest evidence. Order: (epoch, incarnation), and at the same one suspicion beats life, death beats suspicion. The highest of each is
+ * kept even when it does not change the state, and is told to whoever is older. */
+#include "gossip/state.h"
+
+#include <string.h>
+
+#define UNVERIFIED_KEEP_MS 60000u
+#define ANSWER_OLDER_MS 100u
+#define ACCUSED_KEEP_MS 60000u
+
+static bool above(uint64_t epoch, uint64_t incarnation, uint64_t than_epoch, uint64_t than_incarnation)
+{
+    return epoch > than_epoch || (epoch == than_epoch && incarnation > than_incarnation);
+}
+
+struct message evidence_head_of(const struct member *member)
+{
+    return (struct message){.kind = MESSAGE_HEAD, .bytes = member->head, .size = member->head_size};
+}
+
+struct message evidence_accusation_of(const struct member *member)
+{
+    return (struct message){.kind = MESSAGE_ACCUSE,
+                            .version = {.id = member->id, .epoch = member->accused_epoch, .incarnation = member->accused_incarnation},
+                            .other = member->accuser};
+}
+
+void evidence_set_state(struct gossip *gossip, struct member *member, enum member_state state)
+{
+    if (member->state == state)
+        return;
+    bool was_visible = member_is_visible(member), was_told = member->visible_told;
+    member->state = state;
+    bool visible = member_is_visible(member);
+    if (state != MEMBER_SUSPECT)
+        member->suspicion.running = false;
+    if (state == MEMBER_DOWN) {
+        member->down_since_ms = gossip->now_ms;
+        member->fresh_epoch = 0;
+        gossip->counters.deaths++;
+    }
+    member->visible_told = visible;
+    if (state != MEMBER_UNVERIFIED && (visible || was_told))
+        event_member(gossip, member);
+    if (visible && !was_visible) {
+        event_rows_all(gossip, member);
+        member->resends = 0;
+        member->resend_ms = gossip->now_ms;
+        repair_want(gossip, member, gossip->sender ? gossip->sender : member);
+        repair_with(gossip, member);
+    }
+}
+
+void evidence_consider(struct gossip *gossip, struct member *member)
+{
+    if (member->self || !member->known || member->head_size == 0)
+        return;
+    if (member->leaving) {
+        evidence_set_state(gossip, member, MEMBER_LEFT);
+        return;
+    }
+    bool refuted = above(member->epoch, member->incarnation, member->accused_epoch, member->accused_incarnation);
+    bool buried = member->down_epoch != 0 && !above(member->epoch, member->incarnation, member->down_epoch, member->down_incarnation);
+    if (member->state == MEMBER_SUSPECT && refuted)
+        evidence_set_state(gossip, member, MEMBER_ALIVE);
+    if (member_is_visible(member) || buried)
+        return;
+    if (member->fresh_epoch == member->epoch)
+        evidence_set_state(gossip, member, MEMBER_ALIVE);
+    else if (member->probe.deadline_ms == NEVER && member_route(member).family != 0)
+        probe_member(gossip, member); /* hearsay: is it really there? */
+}
+
+void evidence_answer_older(struct gossip *gossip, struct member *member)
+{
+    if (member->head_size == 0 || gossip->now_ms < member->evidence_sent_ms)
+        return;
+    member->evidence_sent_ms = gossip->now_ms + ANSWER_OLDER_MS;
+    struct message head = evidence_head_of(member);
+    reply_add(gossip, &head);
+}
+
+/* ---- heads ---- */
+
+static void on_own_head(struct gossip *gossip, const struct head *head, const uint8_t *bytes, size_t size)
+{
+    struct member *self = gossip->self;
+    bool ours = size == self->head_size && memcmp(bytes, self->head, size) == 0;
+    if (ours || head->epoch < self->epoch || (head->epoch == self->epoch && head->incarnation < self->incarnation))
+        return;
+    if (!signed_verify(bytes, size, &gossip->crypto, self->public_key)) {
+        gossip->counters.bad_signature++;
+        return;
+    }
+    own_raise_epoch(gossip, head->epoch);
+}
+
+static void new_epoch(struct member *member, const struct head *head)
+{
+    member->epoch = head->epoch;
+    member->known_sequence = 0;
+    member->known_incarnation = 0;
+    member->suspicion.running = false;
+    registry_reset(&member->registry, head->epoch);
+}
+
+static void take_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes, size_t size)
+{
+    bool restarted = head->epoch > member->epoch, was_visible = member_is_visible(member);
+    bool moved = !address_equal(&head->address, &member->address);
+    if (restarted)
+        new_epoch(member, head);
+    member->incarnation = head->incarnation;
+    memcpy(member->head, bytes, size);
+    member->head_size = size;
+    member->leaving = head->leaving;
+    member->address = head->address;
+    if (moved && member->head_size > 0 && head->address.family != 0)
+        member->path_proven = member->path_proven && address_equal(&member->path, &head->address);
+    repair_head(gossip, member, head, bytes, size);
+    if (was_visible && restarted && !head->leaving) {
+        /* A new life takes the place of the old one at once; the event's epoch says that the old rows are gone. */
+        member->state = MEMBER_ALIVE;
+        event_member(gossip, member);
+        event_rows_all(gossip, member);
+        repair_want(gossip, member, gossip->sender ? gossip->sender : member);
+        member->resends = 0;
+        member->resend_ms = gossip->now_ms;
+    } else if (was_visible && moved && !head->leaving) {
+        event_member(gossip, member);
+    }
+    evidence_consider(gossip, member);
+    rumors_head(gossip, member);
+}
+
+static void check_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes, size_t size)
+{
+    bool newer = above(head->epoch, head->incarnation, member->epoch, member->incarnation);
+    bool helps = head->epoch == member->epoch && head->checkpoint_sequence > member->registry.sequence;
+    if (!newer && !helps) {
+        /* Older, or as new and different: then two speak with one key, and both should know. */
+        bool same = size == member->head_size && memcmp(bytes, member->head, size - GOSSIP_SIGNATURE_SIZE) == 0;
+        if (gossip->header && !same)
+            evidence_answer_older(gossip, member);
+        else if (gossip->header && member != gossip->sender)
+            rumors_say_had(gossip, member);
+        return;
+    }
+    if (!signed_verify(bytes, size, &gossip->crypto, member->public_key)) {
+        gossip->counters.bad_signature++;
+        return;
+    }
+    if (newer)
+        take_head(gossip, member, head, bytes, size);
+    else
+        repair_head(gossip, member, head, bytes, size);
+}
+
+void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size)
+{
+    struct head head;
+    if (!head_read(bytes, size, &head)) {
+        gossip->counters.malformed++;
+        return;
+    }
+    if (id_equal(&head.id, &gossip->self->id)) {
+        on_own_head(gossip, &head, bytes, size);
+        return;
+    }
+    struct member *member = members_make(gossip, &head.id);
+    if (!member)
+        return;
+    if (member == gossip->sender)
+        reply_acknowledge(gossip);
+    if (!member->known) {
+        struct head waiting;
+        bool older = member->waiting_head_size > 0 && head_read(member->waiting_head, member->waiting_head_size, &waiting) &&
+                     !above(head.epoch, head.incarnation, waiting.epoch, waiting.incarnation);
+        if (!older) {
+            memcpy(member->waiting_head, bytes, size);
+            member->waiting_head_size = size;
+        }
+        identity_ask(gossip, member);
+        return;
+    }
+    check_head(gossip, member, &head, bytes, size);
+}
+
+void evidence_take_waiting(struct gossip *gossip, struct member *member)
+{
+    struct head head;
+    size_t size = member->waiting_head_size;
+    member->waiting_head_size = 0;
+    if (size > 0 && head_read(member->waiting_head, size, &head))
+        check_head(gossip, member, &head, member->waiting_head, size);
+}
+
+/* ---- accusations ---- */
+
+/* One broker with a bad cable must not condemn the others: beyond a twentieth of the members, but two at least, in a minute its word counts as nothing. */
+static bool is_credible(struct gossip *gossip, struct member *accuser, const struct member_id *accused)
+{
+    size_t allowed = members_visible_count(gossip) / 20, live = 0, slot = ACCUSED_MAX;
+    allowed = allowed < 2 ? 2 : allowed > ACCUSED_MAX ? ACCUSED_MAX : allowed;
+    for (size_t i = 0; i < ACCUSED_MAX; i++) {
+        bool fresh = accuser->accused[i].until_ms > gossip->now_ms;
+        if (fresh && id_equal(&accuser->accused[i].id, accused))
+            return live < allowed || i < allowed;
+        live += fresh;
+        if (!fresh && slot == ACCUSED_MAX)
+            slot = i;
+    }
+    if (live >= allowed)
+        return false;
+    accuser->accused[slot].id = *accused;
+    accuser->accused[slot].until_ms = gossip->now_ms + ACCUSED_KEEP_MS;
+    return true;
+}
+
+void evidence_suspect(struct gossip *gossip, struct member *member, const struct member_id *accuser)
+{
+    if (!member_is_visible(member))
+        return;
+    if (member->state == MEMBER_SUSPECT) {
+        if (suspicion_confirm(&member->suspicion, accuser) && id_equal(accuser, &gossip->self->id)) {
+            member->accuser = *accuser;
+            rumors_accusation(gossip, member);
+        }
+        return;
+    }
+    member->accused_epoch = member->epoch;
+    member->accused_incarnation = member->incarnation;
+    member->accuser = *accuser;
+    gossip->counters.suspicions++;
+    suspicion_start(&member->suspicion, gossip->now_ms, accuser);
+    evidence_set_state(gossip, member, MEMBER_SUSPECT);
+    rumors_accusation(gossip, member);
+    gossip->next_hard_probe_ms = gossip->now_ms;
+}
+
+void evidence_on_accuse(struct gossip *gossip, const struct message *message)
+{
+    const struct version *version = &message->version;
+    if (id_equal(&version->id, &gossip->self->id)) {
+        if (version->epoch == gossip->self->epoch && version->incarnation >= gossip->self->incarnation)
+            own_refute(gossip, version->incarnation);
+        struct message head = evidence_head_of(gossip->self);
+        reply_add(gossip, &head);
+        return;
+    }
+    struct member *member = members_find(gossip, &version->id);
+    struct member *accuser = members_find(gossip, &message->other);
+    if (!member || !member->known || !accuser || accuser->self || !member_is_visible(accuser))
+        return;
+    if (above(member->epoch, member->incarnation, version->epoch, version->incarnation)) {
+        evidence_answer_older(gossip, member); /* refuted already */
+        return;
+    }
+    if (above(version->epoch, version->incarnation, member->epoch, member->incarnation)) {
+        repair_want(gossip, member, gossip->sender); /* about a head we have not seen */
+        return;
+    }
+    if (is_credible(gossip, accuser, &member->id))
+        evidence_suspect(gossip, member, &accuser->id);
+    else if (member->probe.deadline_ms == NEVER && member_is_visible(member))
+        probe_member(gossip, member);
+}
+
+static void tick_suspect(struct gossip *gossip, struct member *member)
+{
+    struct suspicion *suspicion = &member->suspicion;
+    if (gossip->now_ms < suspicion_deadline_ms(suspicion, gossip->limits.suspicion_min_ms, members_visible_count(gossip)))
+        return;
+    /* It answered us since: whatever others see, it lives. They ask it, and it refutes. */
+    bool answered = member->heard_ms != NEVER && member->heard_ms > suspicion->started_ms;
+    if (answered || probe_in_partition(gossip)) {
+        struct member_id accuser = suspicion->accusers[0];
+        suspicion_start(suspicion, gossip->now_ms, &accuser);
+        return;
+    }
+    member->down_epoch = member->epoch;
+    member->down_incarnation = member->incarnation;
+    evidence_set_state(gossip, member, MEMBER_DOWN);
+}
+
+static bool tick_member(struct gossip *gossip, struct member *member)
+{
+    if (member->self)
+        return false;
+    if (member->state == MEMBER_SUSPECT && member->suspicion.running)
+        tick_suspect(gossip, member);
+    if (member->state == MEMBER_UNVERIFIED)
+        return gossip->now_ms >= member->made_ms + UNVERIFIED_KEEP_MS && !member->has_key;
+    bool gone = member->state == MEMBER_DOWN || member->state == MEMBER_LEFT;
+    if (gone && gossip->now_ms >= member->down_since_ms + gossip->limits.down_keep_ms && member->registry.sequence > 0)
+        registry_reset(&member->registry, member->epoch); /* what stays is its gravestone */
+    return false;
+}
+
+void evidence_tick(struct gossip *gossip)
+{
+    for (size_t i = gossip->members.count; i-- > 0;)
+        if (tick_member(gossip, gossip->members.items[i]))
+            members_remove(gossip, gossip->members.items[i]);
+}
+
+uint64_t evidence_deadline_ms(const struct gossip *gossip)
+{
+    uint64_t deadline = NEVER;
+    uint32_t visible = members_visible_count(gossip);
+    for (size_t i = 0; i < gossip->members.count; i++) {
+        const struct member *member = gossip->members.items[i];
+        if (member->state == MEMBER_SUSPECT && member->suspicion.running)
+            deadline = earlier(deadline, suspicion_deadline_ms(&member->suspicion, gossip->limits.suspicion_min_ms, visible));
+    }
+    return deadline;
+}
+
+void evidence_restart_suspicions(struct gossip *gossip)
+{
+    for (size_t i = 0; i < gossip->members.count; i++) {
+        struct member *member = gossip->members.items[i];
+        if (!member->suspicion.running)
+            continue;
+        struct member_id accuser = member->suspicion.accusers[0];
+        suspicion_start(&member->suspicion, gossip->now_ms, &accuser);
+    }
+}

@@ -1,0 +1,222 @@
+/* The door. */
+#include "gossip/state.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void set_defaults(struct gossip_limits *limits)
+{
+    const struct gossip_limits defaults = {
+        .probe_interval_ms = 500,
+        .probe_timeout_ms = 200,
+        .rumor_interval_ms = 200,
+        .suspicion_min_ms = 1200,
+        .anti_entropy_ms = 2000,
+        .rejoin_ms = 2000,
+        .members_max = 4096,
+        .rows_max = 512,
+        .owner_bytes_max = 1u << 20,
+        .log_entries_max = 64,
+        .eager_members_max = 32,
+        .datagrams_queued_max = 4096,
+        .down_keep_ms = 24u * 3600 * 1000,
+    };
+    /* The limits are thirteen numbers and nothing else. */
+    uint32_t given[sizeof defaults / sizeof(uint32_t)], standard[sizeof defaults / sizeof(uint32_t)];
+    memcpy(given, limits, sizeof given);
+    memcpy(standard, &defaults, sizeof standard);
+    for (size_t i = 0; i < sizeof given / sizeof *given; i++)
+        if (given[i] == 0)
+            given[i] = standard[i];
+    memcpy(limits, given, sizeof given);
+}
+
+static bool start_self(struct gossip *gossip, const struct gossip_options *options)
+{
+    struct member_id id;
+    if (!gossip->crypto.id_of(gossip->crypto.context, options->public_key, &id))
+        return false;
+    struct member *self = members_make(gossip, &id);
+    if (!self)
+        return false;
+    gossip->self = self;
+    gossip->members.unverified--;
+    self->self = self->has_key = self->known = true;
+    self->state = MEMBER_ALIVE;
+    memcpy(self->public_key, options->public_key, GOSSIP_PUBLIC_KEY_SIZE);
+    memcpy(self->name, options->name, strlen(options->name));
+    self->token = malloc(options->token_size);
+    if (!self->token)
+        return false;
+    memcpy(self->token, options->token, options->token_size);
+    self->token_size = options->token_size;
+    self->epoch = options->epoch > 0 ? options->epoch : 1;
+    self->address = options->advertise;
+    registry_reset(&self->registry, self->epoch);
+    return own_sign_head(gossip);
+}
+
+static bool options_are_good(const struct gossip_options *options)
+{
+    return options->name && strlen(options->name) > 0 && strlen(options->name) <= GOSSIP_NAME_MAX && options->public_key && options->token &&
+           options->token_size > 0 && options->token_size <= MESSAGE_TOKEN_MAX;
+}
+
+struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
+{
+    if (!options_are_good(options))
+        return NULL;
+    struct gossip *gossip = calloc(1, sizeof *gossip);
+    if (!gossip)
+        return NULL;
+    gossip->limits = options->limits;
+    set_defaults(&gossip->limits);
+    gossip->registry_limits = (struct registry_limits){gossip->limits.rows_max, gossip->limits.owner_bytes_max, gossip->limits.log_entries_max};
+    gossip->crypto = options->crypto;
+    gossip->chance.state = options->seed;
+    gossip->now_ms = now_ms;
+    wire_store_u64(gossip->secret, chance_next(&gossip->chance));
+    wire_store_u64(gossip->secret + 8, chance_next(&gossip->chance));
+    gossip->next_hard_probe_ms = gossip->next_rumor_ms = gossip->partition_since_ms = NEVER;
+    gossip->next_probe_ms = now_ms + chance_below(&gossip->chance, gossip->limits.probe_interval_ms);
+    gossip->next_sync_ms = now_ms + chance_below(&gossip->chance, gossip->limits.anti_entropy_ms);
+    gossip->next_rejoin_ms = now_ms;
+    gossip->own.advertise_fixed = options->advertise.family != 0;
+    for (size_t i = 0; i < 3; i++)
+        gossip->own.raised_ms[i] = NEVER;
+    cover_init(&gossip->own.covers[0], GOSSIP_NEWPUB, gossip->limits.rows_max);
+    cover_init(&gossip->own.covers[1], GOSSIP_NEWSUB, gossip->limits.rows_max);
+    if (!seal_init(&gossip->seal, options, &gossip->chance) || !start_self(gossip, options)) {
+        gossip_free(gossip);
+        return NULL;
+    }
+    return gossip;
+}
+
+void gossip_free(struct gossip *gossip)
+{
+    if (!gossip)
+        return;
+    while (gossip->members.count > 0)
+        members_remove(gossip, gossip->members.items[gossip->members.count - 1]);
+    free(gossip->members.items);
+    free(gossip->round);
+    own_free(gossip);
+    outbox_free(gossip);
+    events_free(gossip);
+    memset(gossip, 0, sizeof *gossip); /* keys */
+    free(gossip);
+}
+
+/* Time never runs backwards in here, whatever the caller's clock does. */
+static void set_now(struct gossip *gossip, uint64_t now_ms)
+{
+    if (now_ms > gossip->now_ms)
+        gossip->now_ms = now_ms;
+}
+
+int gossip_set_token(struct gossip *gossip, uint64_t now_ms, const uint8_t *token, size_t token_size)
+{
+    set_now(gossip, now_ms);
+    if (token_size == 0 || token_size > MESSAGE_TOKEN_MAX)
+        return -1;
+    uint8_t *copy = malloc(token_size);
+    if (!copy)
+        return -1;
+    memcpy(copy, token, token_size);
+    free(gossip->self->token);
+    gossip->self->token = copy;
+    gossip->self->token_size = token_size;
+    struct message message = identity_token_of(gossip->self);
+    for (size_t i = 0; i < gossip->members.count; i++)
+        if (member_is_visible(gossip->members.items[i]))
+            send_one(gossip, gossip->members.items[i], &message);
+    return 0;
+}
+
+void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *from, const uint8_t *bytes, size_t size)
+{
+    set_now(gossip, now_ms);
+    gossip->counters.datagrams_received++;
+    gossip->counters.bytes_received += size;
+    uint8_t plain[SEAL_PLAIN_MAX];
+    bool own = false;
+    long plain_size = seal_open(&gossip->seal, &gossip->crypto, bytes, size, plain, &own);
+    if (plain_size < 0) {
+        gossip->counters.unsealed++;
+        return;
+    }
+    if (own) {
+        rejoin_on_own_packet(gossip, plain, (size_t)plain_size);
+        return;
+    }
+    gossip->source = *from;
+    strangers_credit(gossip, from, size);
+    receive_packet(gossip, plain, (size_t)plain_size);
+}
+
+uint64_t gossip_deadline_ms(const struct gossip *gossip)
+{
+    uint64_t deadline = earlier(probe_deadline_ms(gossip), evidence_deadline_ms(gossip));
+    deadline = earlier(deadline, identity_deadline_ms(gossip));
+    deadline = earlier(deadline, own_deadline_ms(gossip));
+    deadline = earlier(deadline, rumors_deadline_ms(gossip));
+    deadline = earlier(deadline, repair_deadline_ms(gossip));
+    return earlier(deadline, rejoin_deadline_ms(gossip));
+}
+
+void gossip_tick(struct gossip *gossip, uint64_t now_ms)
+{
+    uint64_t deadline = gossip_deadline_ms(gossip);
+    set_now(gossip, now_ms);
+    /* We slept: what went unanswered meanwhile says nothing about others. */
+    if (gossip->now_ms > deadline && gossip->now_ms - deadline > 2 * (uint64_t)gossip->limits.probe_interval_ms) {
+        evidence_restart_suspicions(gossip);
+        probe_forget(gossip);
+    }
+    identity_tick(gossip);
+    probe_tick(gossip);
+    evidence_tick(gossip);
+    own_tick(gossip);
+    rumors_tick(gossip);
+    repair_tick(gossip);
+    rejoin_tick(gossip);
+    events_resync(gossip);
+}
+
+static uint64_t change_row(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter, size_t size, bool put)
+{
+    set_now(gossip, now_ms);
+    return own_change(gossip, kind, filter, size, put);
+}
+
+uint64_t gossip_row_put(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter, size_t size)
+{
+    return change_row(gossip, now_ms, kind, filter, size, true);
+}
+
+uint64_t gossip_row_delete(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter, size_t size)
+{
+    return change_row(gossip, now_ms, kind, filter, size, false);
+}
+
+void gossip_leave(struct gossip *gossip, uint64_t now_ms)
+{
+    set_now(gossip, now_ms);
+    own_leave(gossip);
+}
+
+bool gossip_left(const struct gossip *gossip)
+{
+    return gossip->own.left;
+}
+
+uint64_t gossip_epoch(const struct gossip *gossip)
+{
+    return gossip->self->epoch;
+}
+
+uint64_t gossip_table_hash(const struct gossip *gossip)
+{
+    return repair_table_hash(gossip);
+}

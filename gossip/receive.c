@@ -1,0 +1,144 @@
+/* A packet that opened: who speaks, from where, and what it says. */
+#include "gossip/state.h"
+
+#include <string.h>
+
+static void handle(struct gossip *gossip, const struct message *message)
+{
+    switch (message->kind) {
+    case MESSAGE_HEAD: evidence_on_head(gossip, message->bytes, message->size); break;
+    case MESSAGE_ENTRY: repair_on_entry(gossip, message); break;
+    case MESSAGE_PING: {
+        struct message pong = {.kind = MESSAGE_PONG, .number = message->number};
+        reply_add(gossip, &pong);
+        if (gossip->sender && !address_equal(&gossip->sender->address, &gossip->source)) {
+            struct message seen = {.kind = MESSAGE_SEEN_AT, .address = gossip->source};
+            reply_add(gossip, &seen);
+        }
+        break;
+    }
+    case MESSAGE_PONG:
+        rejoin_on_pong(gossip, message->number);
+        probe_on_pong(gossip, message->number);
+        break;
+    case MESSAGE_PING_REQ: probe_on_request(gossip, message); break;
+    case MESSAGE_INDIRECT: probe_on_indirect(gossip, message); break;
+    case MESSAGE_WHO: identity_on_who(gossip, &message->version.id); break;
+    case MESSAGE_TOKEN: identity_on_token(gossip, message); break;
+    case MESSAGE_REFUSED: identity_on_refused(gossip, message); break;
+    case MESSAGE_ACCUSE: evidence_on_accuse(gossip, message); break;
+    case MESSAGE_HAVE: repair_on_have(gossip, message); break;
+    case MESSAGE_HAD: rumors_on_had(gossip, message); break;
+    case MESSAGE_DIGEST: repair_on_digest(gossip, message->number); break;
+    case MESSAGE_BUCKETS:
+        if (message->size == MESSAGE_BUCKET_COUNT * 8)
+            repair_on_buckets(gossip, message->bytes);
+        break;
+    case MESSAGE_VERSIONS: repair_on_versions(gossip, message); break;
+    case MESSAGE_WANT: repair_on_want(gossip, message); break;
+    case MESSAGE_WANT_CHUNK: repair_on_want_chunk(gossip, message); break;
+    case MESSAGE_CHUNK: repair_on_chunk(gossip, message); break;
+    case MESSAGE_SEEN_AT:
+        if (gossip->source_proven)
+            own_seen_at(gossip, &message->address);
+        break;
+    }
+}
+
+/* The path of a verified member moves only to where its owner proves to be; before that any address will do, within the allowance of strangers. */
+static void note_path(struct gossip *gossip, struct member *member)
+{
+    if (!gossip->source_proven && member->path_proven)
+        return;
+    if (gossip->source_proven || member->path.family == 0 || !member->known)
+        member->path = gossip->source;
+    if (address_equal(&member->path, &gossip->source))
+        memcpy(member->echo, gossip->header->cookie, sizeof member->echo);
+    member->path_proven = gossip->source_proven;
+}
+
+static void note_sender(struct gossip *gossip)
+{
+    const struct packet_header *header = gossip->header;
+    gossip->sender = members_make(gossip, &header->id);
+    struct member *sender = gossip->sender;
+    if (!sender)
+        return;
+    note_path(gossip, sender);
+    if (gossip->source_proven && sender->known && header->epoch == sender->epoch)
+        own_heard(gossip, sender);
+}
+
+/* After its messages: what we still need from it, and what it needs to hear from us. */
+static void complete(struct gossip *gossip)
+{
+    struct member *sender = gossip->sender;
+    const struct packet_header *header = gossip->header;
+    if (!sender)
+        return;
+    if (!sender->known)
+        identity_ask(gossip, sender);
+    if (header->epoch < sender->epoch || (header->epoch == sender->epoch && header->incarnation < sender->incarnation))
+        evidence_answer_older(gossip, sender);
+    bool lags = header->epoch > sender->epoch || (header->epoch == sender->epoch && (header->incarnation > sender->incarnation ||
+                                                                                    header->sequence > sender->registry.sequence));
+    if (sender->known && lags)
+        repair_want(gossip, sender, sender);
+    if (gossip->reply_open) {
+        bool holds_old = header->holds_epoch != gossip->self->epoch || header->holds_incarnation < gossip->self->incarnation;
+        if (holds_old) {
+            struct message head = evidence_head_of(gossip->self);
+            reply_add(gossip, &head);
+        }
+        if (!member_is_visible(sender))
+            probe_add_to_reply(gossip, sender);
+    }
+}
+
+/* A packet under our own id that we did not send: our key has another holder, or it is what we said in an earlier life. */
+static void receive_from_namesake(struct gossip *gossip, struct wire_in *in)
+{
+    struct message message;
+    while (message_get(in, &message))
+        if (message.kind == MESSAGE_HEAD)
+            evidence_on_head(gossip, message.bytes, message.size);
+    /* Whoever it is gets our head, so that both learn of each other. */
+    evidence_answer_older(gossip, gossip->self);
+}
+
+void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size)
+{
+    struct wire_in in;
+    struct packet_header header;
+    wire_in_init(&in, plain, size);
+    header_get(&in, &header);
+    if (in.failed) {
+        gossip->counters.malformed++;
+        return;
+    }
+    uint8_t cookie[8];
+    cookie_for(gossip, &gossip->source, cookie);
+    gossip->source_proven = memcmp(cookie, header.echo, sizeof cookie) == 0;
+    gossip->header = &header;
+    gossip->sender = NULL;
+    gossip->reply_open = false;
+    if (id_equal(&header.id, &gossip->self->id)) {
+        receive_from_namesake(gossip, &in);
+    } else {
+        note_sender(gossip);
+        struct message message;
+        while (message_get(&in, &message))
+            handle(gossip, &message);
+        complete(gossip);
+    }
+    if (in.failed)
+        gossip->counters.malformed++;
+    if (gossip->reply_open) {
+        gossip->reply.member = gossip->sender;
+        packet_end(gossip, &gossip->reply, true);
+    }
+    gossip->reply_open = false;
+    gossip->header = NULL;
+    gossip->sender = NULL;
+    gossip->source_proven = false;
+}

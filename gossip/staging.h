@@ -1,0 +1,30 @@
+/* A checkpoint on its way: chunks in order, with a small window for those that came early. Memory grows with what arrived, never with what was promised.
+ * Kept per (epoch, T): an owner that writes a new checkpoint, or dies, in the middle does not make the older transfer worthless. */
+#ifndef GOSSIP_STAGING_H
+#define GOSSIP_STAGING_H
+
+#include "gossip/signed.h"
+
+#define STAGING_PER_OWNER 2u
+#define STAGING_WINDOW 8u
+
+struct staging {
+    bool used;
+    struct head head; /* verified; says T, size, root and chain */
+    uint8_t head_bytes[HEAD_SIZE_MAX];
+    size_t head_size;
+    uint8_t *bytes;
+    size_t size, room;
+    uint8_t *early[STAGING_WINDOW]; /* chunks next + 1 + i */
+    uint64_t retry_ms;   /* when to ask again, if nothing comes */
+    uint64_t asked_up_to; /* chunks below were asked for */
+};
+
+void staging_free(struct staging *staging);
+uint64_t staging_chunks(const struct staging *staging); /* in all */
+uint64_t staging_next(const struct staging *staging);   /* the first not in bytes */
+bool staging_complete(const struct staging *staging);
+enum staging_result { STAGING_TAKEN, STAGING_USELESS, STAGING_NO_MEMORY };
+enum staging_result staging_add(struct staging *staging, uint64_t index, const uint8_t *bytes, size_t size);
+
+#endif

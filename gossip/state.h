@@ -1,0 +1,339 @@
+/* The inside of a gossip, shared by the files of this folder. One member record holds all that is known of one broker; each file owns the fields of
+ * its verb. */
+#ifndef GOSSIP_STATE_H
+#define GOSSIP_STATE_H
+
+#include "gossip/chance.h"
+#include "gossip/cover.h"
+#include "gossip/registry.h"
+#include "gossip/seal.h"
+#include "gossip/suspicion.h"
+
+#define BOOTSTRAP_MAX 64u
+#define STRANGERS_MAX 64u    /* unproven addresses whose bytes are counted */
+#define UNVERIFIED_MAX 256u  /* members whose token we have not seen; strangers replace one another, never a verified one */
+#define RELAYS_MAX 64u       /* probes made for others and not yet answered */
+#define ACCUSED_MAX 8u       /* different members one accuser has accused lately */
+#define NEVER UINT64_MAX
+
+/* rumors.c: what is still to be told about one member. The newest takes the place of the older. */
+struct rumor {
+    uint32_t head_sends, entry_sends, accuse_sends; /* left; 0: nothing to tell */
+    uint32_t head_had, entry_had;                   /* receivers that had it already */
+};
+
+/* probe.c */
+struct probe {
+    uint64_t number; /* of the newest ping; 0 none outstanding */
+    uint64_t sent_ms;
+    uint64_t deadline_ms; /* NEVER when nothing is outstanding */
+    uint8_t stage;   /* 1 direct, 2 indirect too */
+    uint8_t helpers, nacks;
+};
+
+struct member {
+    struct member_id id;
+    enum member_state state;
+    bool self;
+
+    /* identity.c */
+    bool known; /* key and token checked, and the token still valid */
+    bool has_key;
+    uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE];
+    uint8_t *token;
+    size_t token_size;
+    uint64_t valid_until_ms;
+    bool refused;
+    uint8_t refused_hash[8];
+    uint64_t refused_event_ms, refused_told_ms, refused_us_ms; /* next allowed */
+    uint64_t who_asked_ms; /* next allowed */
+    char name[GOSSIP_NAME_MAX + 1];
+    uint8_t waiting_head[HEAD_SIZE_MAX]; /* not checked yet: its key is not known */
+    size_t waiting_head_size;
+
+    /* evidence.c: the newest of each sort, kept even when it does not change the state */
+    uint64_t epoch, incarnation;
+    uint8_t head[HEAD_SIZE_MAX];
+    size_t head_size;
+    struct gossip_address address; /* announced; family 0: path */
+    bool leaving;
+    uint64_t accused_epoch, accused_incarnation; /* the highest at which it was suspected */
+    uint64_t down_epoch, down_incarnation;       /* the highest at which we held it dead */
+    struct member_id accuser;
+    bool visible_told;   /* its rows are known to our caller */
+    bool resync;         /* an event was lost for want of memory: tell all again */
+    uint64_t down_since_ms, made_ms, evidence_sent_ms;
+
+    /* contact */
+    uint64_t heard_ms;   /* its last answer to a ping of ours, or NEVER */
+    uint64_t fresh_epoch; /* the epoch that answered, 0 none: it was proved alive */
+    struct gossip_address path; /* where its last proven packet came from */
+    bool path_proven;
+    uint8_t echo[8];
+
+    /* own.c */
+    uint64_t known_sequence; /* of our log */
+    uint64_t known_incarnation;
+    uint64_t sent_sequence; /* the newest entry that was sent to it */
+    uint64_t resend_ms;
+    uint32_t resends;
+
+    struct probe probe;
+    struct suspicion suspicion;
+    struct rumor rumor;
+    uint64_t want_ms; /* repair.c: next time we may ask for its entries */
+
+    /* suspicion by this member of others */
+    struct {
+        struct member_id id;
+        uint64_t until_ms;
+    } accused[ACCUSED_MAX];
+
+    struct registry registry;
+};
+
+struct members {
+    struct member **items; /* sorted by id: no order depends on where memory lies */
+    size_t count, room;
+    size_t unverified;
+};
+
+/* One packet being written. */
+struct packet {
+    struct gossip_address to;
+    struct member *member; /* NULL: nobody we know */
+    bool dial;             /* of our own accord, to an address we were configured with or that its owner signed */
+    bool filled;           /* something besides the header */
+    struct wire_out out;
+    uint8_t body[SEAL_PLAIN_MAX - MESSAGE_HEADER_MAX];
+};
+
+struct queued_datagram {
+    struct queued_datagram *next;
+    struct gossip_address to;
+    size_t size;
+    uint8_t bytes[];
+};
+
+struct queued_event {
+    struct queued_event *next;
+    struct gossip_event event;
+    char filter[];
+};
+
+struct stranger {
+    struct gossip_address address;
+    uint64_t received, sent, last_ms;
+};
+
+struct bootstrap {
+    struct gossip_address address;
+    uint64_t number; /* of the dial that is not answered yet */
+    struct member_id member; /* who answered there last */
+    bool answered, self;
+};
+
+struct relay {
+    bool used;
+    uint64_t number, origin_number, deadline_ms;
+    struct member_id origin, target;
+};
+
+/* An entry of ours that is being written. */
+struct draft {
+    size_t size;
+    uint8_t ops[ENTRY_BODY_MAX];
+    uint32_t count;
+};
+
+struct own {
+    struct cover covers[2]; /* newpub, newsub */
+    struct draft *drafts;   /* become the next entries, in order */
+    size_t draft_count, draft_room;
+    uint64_t next_cut_ms;
+    bool left, leaving;
+    uint64_t leave_deadline_ms;
+    uint8_t base_chain[8]; /* chain hash at our checkpoint */
+    struct gossip_address seen_at;
+    uint64_t seen_changed_ms;
+    bool advertise_fixed;
+    uint64_t raised_ms[3]; /* the last times our epoch was taken by another */
+    uint64_t cloned_until_ms;
+};
+
+struct gossip {
+    struct gossip_limits limits;
+    struct registry_limits registry_limits;
+    struct gossip_crypto crypto;
+    struct seal seal;
+    struct chance chance;
+    uint8_t secret[16]; /* of cookies */
+    uint64_t now_ms;
+
+    struct members members;
+    struct member *self;
+    struct own own;
+
+    /* outbox.c */
+    struct queued_datagram *datagrams, *datagrams_last;
+    size_t datagram_count;
+    struct stranger strangers[STRANGERS_MAX];
+    /* events.c */
+    struct queued_event *events, *events_last, *event_given;
+
+    /* receive.c: the packet in hand and the reply to it */
+    const struct packet_header *header;
+    struct gossip_address source;
+    bool source_proven;
+    struct member *sender;
+    struct packet reply;
+    bool reply_open;
+
+    /* probe.c */
+    uint64_t next_probe_ms, next_hard_probe_ms;
+    struct member_id *round; /* the ids still to be probed in this round */
+    size_t round_count, round_room;
+    uint32_t awareness; /* 0 is well; Lifeguard's local health */
+    struct relay relays[RELAYS_MAX];
+    uint64_t partition_since_ms;
+
+    uint64_t next_rumor_ms, next_sync_ms, next_rejoin_ms, quick_until_ms;
+    struct bootstrap bootstrap[BOOTSTRAP_MAX];
+    size_t bootstrap_count;
+    uint32_t who_budget; /* questions to who_is left in this second */
+    uint64_t who_budget_ms;
+
+    struct gossip_counters counters;
+};
+
+/* ---- members.c ---- */
+struct member *members_find(const struct gossip *gossip, const struct member_id *id);
+/* Finds, or makes an unverified one; NULL when full or memory is short. */
+struct member *members_make(struct gossip *gossip, const struct member_id *id);
+void members_remove(struct gossip *gossip, struct member *member);
+bool member_is_visible(const struct member *member); /* alive or suspect, verified, not ourselves */
+/* Alive and suspect, ourselves included. */
+uint32_t members_visible_count(const struct gossip *gossip);
+/* Up to want random visible others; skip may be NULL. */
+size_t members_pick(struct gossip *gossip, struct member **out, size_t want, const struct member *skip);
+/* Where to send to it, family 0 if unknown. */
+struct gossip_address member_route(const struct member *member);
+bool id_equal(const struct member_id *a, const struct member_id *b);
+
+/* ---- events.c ---- */
+void event_member(struct gossip *gossip, struct member *member);
+void event_rows_all(struct gossip *gossip, struct member *member);
+void event_row(void *context, enum gossip_row_kind kind, const char *filter, size_t size, bool active); /* context: struct event_rows */
+struct event_rows {
+    struct gossip *gossip;
+    struct member *member;
+};
+void event_plain(struct gossip *gossip, enum gossip_event_kind kind, const struct member *member, uint64_t epoch, uint64_t sequence, const char *text);
+void events_free(struct gossip *gossip);
+void events_resync(struct gossip *gossip);
+
+/* ---- outbox.c ---- */
+void packet_begin(struct packet *packet, struct member *member, const struct gossip_address *to);
+/* Appends; when full, sends what is there and goes on in a new one. */
+void packet_add(struct gossip *gossip, struct packet *packet, const struct message *message);
+/* Sends it; without messages too if empty says so (it acknowledges). */
+void packet_end(struct gossip *gossip, struct packet *packet, bool empty);
+/* One message, one packet, to a member. */
+void send_one(struct gossip *gossip, struct member *member, const struct message *message);
+void cookie_for(const struct gossip *gossip, const struct gossip_address *address, uint8_t cookie[8]);
+void strangers_credit(struct gossip *gossip, const struct gossip_address *address, size_t size);
+void outbox_free(struct gossip *gossip);
+/* The reply to the packet in hand. */
+void reply_add(struct gossip *gossip, const struct message *message);
+void reply_acknowledge(struct gossip *gossip);
+
+/* ---- receive.c ---- */
+void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size);
+
+/* ---- identity.c ---- */
+void identity_on_who(struct gossip *gossip, const struct member_id *id);
+void identity_on_token(struct gossip *gossip, const struct message *message);
+void identity_on_refused(struct gossip *gossip, const struct message *message);
+void identity_ask(struct gossip *gossip, struct member *member);
+struct message identity_token_of(const struct member *member);
+void identity_tick(struct gossip *gossip);
+uint64_t identity_deadline_ms(const struct gossip *gossip);
+
+/* ---- evidence.c ---- */
+void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size);
+void evidence_take_waiting(struct gossip *gossip, struct member *member);
+void evidence_on_accuse(struct gossip *gossip, const struct message *message);
+void evidence_suspect(struct gossip *gossip, struct member *member, const struct member_id *accuser);
+/* It answered: its state follows from all that is known. */
+void evidence_consider(struct gossip *gossip, struct member *member);
+void evidence_set_state(struct gossip *gossip, struct member *member, enum member_state state);
+void evidence_answer_older(struct gossip *gossip, struct member *member);
+struct message evidence_head_of(const struct member *member);
+struct message evidence_accusation_of(const struct member *member);
+void evidence_tick(struct gossip *gossip);
+uint64_t evidence_deadline_ms(const struct gossip *gossip);
+void evidence_restart_suspicions(struct gossip *gossip);
+
+/* ---- probe.c ---- */
+void probe_member(struct gossip *gossip, struct member *member);
+void probe_add_to_reply(struct gossip *gossip, struct member *member);
+void probe_on_pong(struct gossip *gossip, uint64_t number);
+void probe_on_request(struct gossip *gossip, const struct message *message);
+void probe_on_indirect(struct gossip *gossip, const struct message *message);
+void probe_tick(struct gossip *gossip);
+uint64_t probe_deadline_ms(const struct gossip *gossip);
+bool probe_in_partition(struct gossip *gossip);
+void probe_forget(struct gossip *gossip); /* outstanding probes neither succeed nor fail */
+
+/* ---- own.c: our log ---- */
+bool own_sign_head(struct gossip *gossip);
+bool own_checkpoint(struct gossip *gossip);
+uint64_t own_change(struct gossip *gossip, enum gossip_row_kind kind, const char *filter, size_t size, bool put);
+void own_tick(struct gossip *gossip);
+uint64_t own_deadline_ms(const struct gossip *gossip);
+void own_heard(struct gossip *gossip, struct member *member); /* the header of its packet says what it holds of us */
+void own_refute(struct gossip *gossip, uint64_t incarnation);
+void own_raise_epoch(struct gossip *gossip, uint64_t above);
+void own_tell_head(struct gossip *gossip);
+void own_seen_at(struct gossip *gossip, const struct gossip_address *address);
+void own_free(struct gossip *gossip);
+void own_leave(struct gossip *gossip);
+
+/* ---- rumors.c ---- */
+void rumors_head(struct gossip *gossip, struct member *member);
+void rumors_entry(struct gossip *gossip, struct member *member, bool known_widely);
+void rumors_accusation(struct gossip *gossip, struct member *member);
+void rumors_say_had(struct gossip *gossip, const struct member *member);
+void rumors_on_had(struct gossip *gossip, const struct message *message);
+void rumors_tick(struct gossip *gossip);
+uint64_t rumors_deadline_ms(const struct gossip *gossip);
+
+/* ---- repair.c ---- */
+struct version repair_version_of(const struct member *member);
+void repair_want(struct gossip *gossip, struct member *member, struct member *from);
+void repair_on_have(struct gossip *gossip, const struct message *message);
+void repair_on_entry(struct gossip *gossip, const struct message *message);
+void repair_on_digest(struct gossip *gossip, uint64_t hash);
+void repair_on_buckets(struct gossip *gossip, const uint8_t *hashes);
+void repair_on_versions(struct gossip *gossip, const struct message *message);
+void repair_on_want(struct gossip *gossip, const struct message *message);
+void repair_on_want_chunk(struct gossip *gossip, const struct message *message);
+void repair_on_chunk(struct gossip *gossip, const struct message *message);
+void repair_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes, size_t size);
+void repair_with(struct gossip *gossip, struct member *member);
+void repair_tick(struct gossip *gossip);
+uint64_t repair_deadline_ms(const struct gossip *gossip);
+uint64_t repair_table_hash(const struct gossip *gossip);
+
+/* ---- rejoin.c ---- */
+void rejoin_on_pong(struct gossip *gossip, uint64_t number);
+void rejoin_on_own_packet(struct gossip *gossip, const uint8_t *plain, size_t size);
+void rejoin_tick(struct gossip *gossip);
+uint64_t rejoin_deadline_ms(const struct gossip *gossip);
+
+static inline uint64_t earlier(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+#endif

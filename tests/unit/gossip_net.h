@@ -1,0 +1,483 @@
+/* A network of gossips in memory, on a clock that the test sets. Loss, delay and cuts come from a seed. The crypto is a plain mixing hash: honest (a wrong key, a changed byte, another's
+ * signature are refused), quick, and of no worth against anybody who looks. */
+#ifndef TESTS_UNIT_GOSSIP_NET_H
+#define TESTS_UNIT_GOSSIP_NET_H
+
+#include "gossip/gossip.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define NET_NODES_MAX 40
+#define NET_EVENTS_MAX 4096
+
+/* ---- crypto ---- */
+
+static inline uint64_t net_mix(uint64_t hash, const uint8_t *bytes, size_t size)
+{
+    size_t at = 0;
+    for (; at + 8 <= size; at += 8) {
+        uint64_t word;
+        memcpy(&word, bytes + at, 8);
+        hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    for (; at < size; at++) {
+        hash = (hash ^ bytes[at]) * 0xbf58476d1ce4e5b9u;
+        hash ^= hash >> 31;
+    }
+    hash = (hash ^ size) * 0x94d049bb133111ebu;
+    return hash ^ (hash >> 32);
+}
+
+static inline void net_digest(uint64_t seed, const uint8_t *bytes, size_t size, uint8_t *out, size_t out_size)
+{
+    uint64_t hash = net_mix(seed * 0x9e3779b97f4a7c15u + 1, bytes, size);
+    for (size_t i = 0; i < out_size; i += 8) {
+        uint64_t lane = net_mix(hash, (const uint8_t *)&i, sizeof i);
+        memcpy(out + i, &lane, out_size - i < 8 ? out_size - i : 8);
+    }
+}
+
+struct net_identity {
+    uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE];
+    /* Answers of who_is. */
+    bool (*allow)(const char *token);
+    uint64_t valid_for_ms;
+    uint64_t questions;
+};
+
+static inline void net_keystream(const uint8_t key[32], const uint8_t nonce[12], const uint8_t *in, size_t size, uint8_t *out)
+{
+    uint8_t start[44];
+    memcpy(start, key, 32);
+    memcpy(start + 32, nonce, 12);
+    uint64_t state = net_mix(7, start, sizeof start);
+    for (size_t i = 0; i < size; i++) {
+        if (i % 8 == 0)
+            state = state * 6364136223846793005u + 1442695040888963407u;
+        out[i] = in[i] ^ (uint8_t)(state >> (8 * (i % 8)));
+    }
+}
+
+static inline void net_tag(const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size, const uint8_t *sealed, size_t size, uint8_t tag[16])
+{
+    uint64_t hash = net_mix(net_mix(net_mix(net_mix(3, key, 32), nonce, 12), aad, aad_size), sealed, size);
+    net_digest(hash, nonce, 12, tag, 16);
+}
+
+static inline bool net_seal(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size, const uint8_t *plain,
+                            size_t size, uint8_t *out)
+{
+    (void)context;
+    net_keystream(key, nonce, plain, size, out);
+    net_tag(key, nonce, aad, aad_size, out, size, out + size);
+    return true;
+}
+
+static inline bool net_open(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size, const uint8_t *sealed,
+                            size_t size, uint8_t *out)
+{
+    (void)context;
+    uint8_t tag[16];
+    if (size < 16)
+        return false;
+    net_tag(key, nonce, aad, aad_size, sealed, size - 16, tag);
+    if (memcmp(tag, sealed + size - 16, 16) != 0)
+        return false;
+    net_keystream(key, nonce, sealed, size - 16, out);
+    return true;
+}
+
+static inline void net_sha256(void *context, const uint8_t *bytes, size_t size, uint8_t digest[32])
+{
+    (void)context;
+    net_digest(11, bytes, size, digest, 32);
+}
+
+static inline void net_sign_as(const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const uint8_t *bytes, size_t size, uint8_t signature[GOSSIP_SIGNATURE_SIZE])
+{
+    net_digest(net_mix(5, public_key, GOSSIP_PUBLIC_KEY_SIZE), bytes, size, signature, GOSSIP_SIGNATURE_SIZE);
+}
+
+static inline bool net_sign(void *context, const uint8_t *bytes, size_t size, uint8_t signature[GOSSIP_SIGNATURE_SIZE])
+{
+    const struct net_identity *identity = context;
+    net_sign_as(identity->public_key, bytes, size, signature);
+    return true;
+}
+
+static inline bool net_verify(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const uint8_t *bytes, size_t size,
+                              const uint8_t signature[GOSSIP_SIGNATURE_SIZE])
+{
+    (void)context;
+    uint8_t expected[GOSSIP_SIGNATURE_SIZE];
+    net_sign_as(public_key, bytes, size, expected);
+    return memcmp(expected, signature, sizeof expected) == 0;
+}
+
+static inline bool net_id_of(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], struct member_id *id)
+{
+    (void)context;
+    if (public_key[0] != 4)
+        return false;
+    net_digest(13, public_key, GOSSIP_PUBLIC_KEY_SIZE, id->bytes, 16);
+    return true;
+}
+
+/* A token is the name of its broker and, behind a slash, the number of its key; one that begins with "bad" is refused by everybody. */
+static inline void net_who_is(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const uint8_t *token, size_t token_size, struct gossip_who *who)
+{
+    struct net_identity *identity = context;
+    char text[901] = {0};
+    memcpy(text, token, token_size < 900 ? token_size : 900);
+    memset(who, 0, sizeof *who);
+    identity->questions++;
+    char *slash = strchr(text, '/');
+    bool bound = slash && atoi(slash + 1) == public_key[1];
+    if (!bound || strncmp(text, "bad", 3) == 0 || (identity->allow && !identity->allow(text))) {
+        snprintf(who->reason, sizeof who->reason, "the token of %.40s is not good here; mint another", text);
+        return;
+    }
+    *slash = '\0';
+    who->allowed = true;
+    who->valid_for_ms = identity->valid_for_ms ? identity->valid_for_ms : UINT64_MAX;
+    snprintf(who->name, sizeof who->name, "%.63s", text);
+}
+
+/* ---- network ---- */
+
+struct net_packet {
+    struct net_packet *next;
+    uint64_t at_ms, order;
+    int from, to;
+    struct gossip_address source;
+    size_t size;
+    uint8_t bytes[GOSSIP_DATAGRAM_MAX];
+};
+
+struct net_node {
+    struct gossip *gossip; /* NULL: not running */
+    struct net_identity identity;
+    char name[64], token[1000];
+    size_t token_size; /* 0: all of token's text */
+    uint64_t epoch, seed;
+    struct gossip_address address;
+    struct gossip_key key;
+    const char *federation;
+    bool announce_nothing; /* advertise family 0 */
+    struct gossip_limits limits;
+    int bootstrap[4], bootstrap_count;
+    /* What its events said. */
+    enum member_state sees[NET_NODES_MAX];
+    uint64_t sees_since_ms[NET_NODES_MAX];
+    uint64_t knows[NET_NODES_MAX];
+    uint64_t event_count[GOSSIP_WARNING + 1];
+    uint64_t down_events;
+    char last_text[200];
+    uint64_t saved_epoch;
+};
+
+struct net {
+    uint64_t now_ms, order, random;
+    int count;
+    struct net_node nodes[NET_NODES_MAX];
+    uint32_t loss_percent, delay_min_ms, delay_max_ms;
+    bool cut[NET_NODES_MAX][NET_NODES_MAX]; /* from, to */
+    struct net_packet *packets;
+    uint64_t trace; /* hash of every datagram, its time and its way */
+    uint64_t sent, largest;
+};
+
+static inline uint64_t net_random(struct net *net)
+{
+    net->random ^= net->random << 13;
+    net->random ^= net->random >> 7;
+    net->random ^= net->random << 17;
+    return net->random;
+}
+
+static inline struct member_id net_id(const struct net *net, int node)
+{
+    struct member_id id;
+    net_id_of(NULL, net->nodes[node].identity.public_key, &id);
+    return id;
+}
+
+static inline int net_node_of(const struct net *net, const struct member_id *id)
+{
+    for (int i = 0; i < net->count; i++) {
+        struct member_id other = net_id(net, i);
+        if (memcmp(&other, id, sizeof other) == 0)
+            return i;
+    }
+    return -1;
+}
+
+static inline struct net *net_new(int count, uint64_t seed)
+{
+    struct net *net = calloc(1, sizeof *net);
+    net->count = count;
+    net->random = seed * 2654435761u + 88172645463325252u;
+    net->now_ms = 1000;
+    net->delay_min_ms = 0;
+    net->delay_max_ms = 1;
+    for (int i = 0; i < count; i++) {
+        struct net_node *node = &net->nodes[i];
+        node->identity.public_key[0] = 4;
+        node->identity.public_key[1] = (uint8_t)(i + 1);
+        for (size_t j = 2; j < GOSSIP_PUBLIC_KEY_SIZE; j++)
+            node->identity.public_key[j] = (uint8_t)(j * 7 + (size_t)i);
+        snprintf(node->name, sizeof node->name, "edge-%d", i + 1);
+        snprintf(node->token, sizeof node->token, "edge-%d/%d", i + 1, i + 1);
+        node->epoch = 1;
+        node->seed = seed * 1000 + (uint64_t)i;
+        node->federation = "home";
+        node->address = (struct gossip_address){.family = 4, .ip = {10, 0, 0, (uint8_t)(i + 1)}, .port = 7100};
+        memset(node->key.key, 0x5a, sizeof node->key.key);
+        memcpy(node->key.id, "key1", 4);
+        node->bootstrap[0] = 0;
+        node->bootstrap_count = 1;
+    }
+    return net;
+}
+
+static inline void net_drain(struct net *net, int from);
+
+static inline void net_start(struct net *net, int index)
+{
+    struct net_node *node = &net->nodes[index];
+    struct gossip_options options = {
+        .name = node->name,
+        .federation = node->federation,
+        .epoch = node->epoch,
+        .seed = node->seed + node->epoch * 7919,
+        .public_key = node->identity.public_key,
+        .token = (const uint8_t *)node->token,
+        .token_size = node->token_size ? node->token_size : strlen(node->token),
+        .keys = &node->key,
+        .key_count = 1,
+        .limits = node->limits,
+        .crypto = {&node->identity, net_seal, net_open, net_sha256, net_sign, net_verify, net_id_of, net_who_is},
+    };
+    if (!node->announce_nothing)
+        options.advertise = node->address;
+    for (int i = 0; i < NET_NODES_MAX; i++)
+        node->sees[i] = MEMBER_UNVERIFIED;
+    memset(node->knows, 0, sizeof node->knows);
+    node->gossip = gossip_new(&options, net->now_ms);
+    assert_non_null(node->gossip);
+    struct gossip_address bootstrap[4];
+    for (int i = 0; i < node->bootstrap_count; i++)
+        bootstrap[i] = net->nodes[node->bootstrap[i]].address;
+    gossip_set_bootstrap(node->gossip, net->now_ms, bootstrap, (size_t)node->bootstrap_count);
+    net_drain(net, index);
+}
+
+static inline void net_kill(struct net *net, int index)
+{
+    gossip_free(net->nodes[index].gossip);
+    net->nodes[index].gossip = NULL;
+}
+
+static inline void net_free(struct net *net)
+{
+    for (int i = 0; i < net->count; i++)
+        if (net->nodes[i].gossip)
+            net_kill(net, i);
+    while (net->packets) {
+        struct net_packet *packet = net->packets;
+        net->packets = packet->next;
+        free(packet);
+    }
+    free(net);
+}
+
+static inline void net_put(struct net *net, int from, int to, const struct gossip_address *source, const uint8_t *bytes, size_t size)
+{
+    uint64_t spread = net->delay_max_ms - net->delay_min_ms + 1;
+    struct net_packet *packet = calloc(1, sizeof *packet), **place = &net->packets;
+    packet->at_ms = net->now_ms + net->delay_min_ms + net_random(net) % spread;
+    packet->order = net->order++;
+    packet->from = from;
+    packet->to = to;
+    packet->source = *source;
+    packet->size = size;
+    memcpy(packet->bytes, bytes, size);
+    while (*place && (*place)->at_ms <= packet->at_ms)
+        place = &(*place)->next;
+    packet->next = *place;
+    *place = packet;
+}
+
+static inline void net_note_event(struct net *net, int index, const struct gossip_event *event)
+{
+    struct net_node *node = &net->nodes[index];
+    int about = net_node_of(net, &event->id);
+    node->event_count[event->kind]++;
+    if (event->text[0])
+        memcpy(node->last_text, event->text, sizeof node->last_text);
+    if (event->kind == GOSSIP_EPOCH)
+        node->saved_epoch = event->epoch;
+    if (about < 0)
+        return;
+    if (event->kind == GOSSIP_MEMBER) {
+        node->sees[about] = event->state;
+        node->sees_since_ms[about] = net->now_ms;
+        node->down_events += event->state == MEMBER_DOWN;
+    }
+    if (event->kind == GOSSIP_KNOWS)
+        node->knows[about] = event->sequence;
+}
+
+static inline void net_drain(struct net *net, int from)
+{
+    struct net_node *node = &net->nodes[from];
+    struct gossip_datagram datagram;
+    struct gossip_event event;
+    while (gossip_next_datagram(node->gossip, &datagram)) {
+        assert_true(datagram.size <= GOSSIP_DATAGRAM_MAX);
+        net->trace = net_mix(net->trace ^ net->now_ms ^ (uint64_t)from << 32, datagram.bytes, datagram.size);
+        net->sent++;
+        net->largest = datagram.size > net->largest ? datagram.size : net->largest;
+        for (int to = 0; to < net->count; to++) {
+            struct gossip_address *address = &net->nodes[to].address;
+            if (memcmp(address->ip, datagram.to.ip, 16) != 0 || address->port != datagram.to.port || net->cut[from][to])
+                continue;
+            if (net_random(net) % 100 >= net->loss_percent)
+                net_put(net, from, to, &node->address, datagram.bytes, datagram.size);
+        }
+    }
+    while (gossip_next_event(node->gossip, &event))
+        net_note_event(net, from, &event);
+}
+
+/* One step of what comes first, up to `until`. */
+static inline void net_step(struct net *net, uint64_t until_ms)
+{
+    uint64_t next = until_ms;
+    int due = -1;
+    for (int i = 0; i < net->count; i++) {
+        if (!net->nodes[i].gossip)
+            continue;
+        uint64_t deadline = gossip_deadline_ms(net->nodes[i].gossip);
+        if (deadline < next) {
+            next = deadline;
+            due = i;
+        }
+    }
+    struct net_packet *packet = net->packets;
+    if (packet && packet->at_ms <= next) {
+        net->packets = packet->next;
+        net->now_ms = packet->at_ms > net->now_ms ? packet->at_ms : net->now_ms;
+        if (net->nodes[packet->to].gossip) {
+            gossip_receive(net->nodes[packet->to].gossip, net->now_ms, &packet->source, packet->bytes, packet->size);
+            net_drain(net, packet->to);
+        }
+        free(packet);
+        return;
+    }
+    net->now_ms = next > net->now_ms ? next : net->now_ms;
+    if (due >= 0) {
+        gossip_tick(net->nodes[due].gossip, net->now_ms);
+        uint64_t deadline = gossip_deadline_ms(net->nodes[due].gossip);
+        if (deadline <= net->now_ms)
+            fail_msg("the deadline does not move: the loop would spin");
+        net_drain(net, due);
+    }
+}
+
+static inline void net_run(struct net *net, uint64_t ms)
+{
+    uint64_t until = net->now_ms + ms;
+    while (net->now_ms < until)
+        net_step(net, until);
+}
+
+/* Runs until the condition holds; false after ms. */
+static inline bool net_until(struct net *net, bool (*holds)(struct net *net), uint64_t ms)
+{
+    uint64_t until = net->now_ms + ms;
+    while (net->now_ms < until) {
+        if (holds(net))
+            return true;
+        net_step(net, until);
+    }
+    return holds(net);
+}
+
+static inline bool net_all_alive(struct net *net)
+{
+    for (int i = 0; i < net->count; i++)
+        for (int j = 0; j < net->count; j++)
+            if (i != j && net->nodes[i].gossip && net->nodes[j].gossip && net->nodes[i].sees[j] != MEMBER_ALIVE)
+                return false;
+    return true;
+}
+
+static inline bool net_tables_equal(struct net *net)
+{
+    int first = -1;
+    for (int i = 0; i < net->count; i++) {
+        if (!net->nodes[i].gossip)
+            continue;
+        if (first < 0)
+            first = i;
+        if (gossip_table_hash(net->nodes[i].gossip) != gossip_table_hash(net->nodes[first].gossip))
+            return false;
+    }
+    return true;
+}
+
+static inline bool net_agreed(struct net *net)
+{
+    return net_all_alive(net) && net_tables_equal(net);
+}
+
+struct net_row_query {
+    struct member_id owner;
+    const char *filter;
+    int found;
+};
+static inline bool net_match_row(void *context, const struct member_info *owner, enum gossip_row_kind kind, const char *filter, size_t size)
+{
+    struct net_row_query *query = context;
+    (void)kind;
+    if (memcmp(&owner->id, &query->owner, sizeof owner->id) == 0 && strlen(query->filter) == size && memcmp(filter, query->filter, size) == 0)
+        query->found++;
+    return true;
+}
+
+static inline bool net_has_row(struct net *net, int at, int owner, const char *filter)
+{
+    struct net_row_query query = {net_id(net, owner), filter, 0};
+    gossip_walk_rows(net->nodes[at].gossip, net->now_ms, net_match_row, &query);
+    return query.found > 0;
+}
+
+static inline uint64_t net_row(struct net *net, int at, const char *filter, bool put)
+{
+    struct gossip *gossip = net->nodes[at].gossip;
+    uint64_t sequence = put ? gossip_row_put(gossip, net->now_ms, GOSSIP_NEWSUB, filter, strlen(filter))
+                            : gossip_row_delete(gossip, net->now_ms, GOSSIP_NEWSUB, filter, strlen(filter));
+    net_drain(net, at);
+    return sequence;
+}
+
+static inline struct net *net_new_running(int count, uint64_t seed)
+{
+    struct net *net = net_new(count, seed);
+    for (int i = 0; i < count; i++)
+        net_start(net, i);
+    assert_true(net_until(net, net_all_alive, 10000));
+    return net;
+}
+
+#endif
