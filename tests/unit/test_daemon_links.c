@@ -242,7 +242,8 @@ static void stranger_init(struct stranger *stranger, struct pair *pair, int vers
     *stranger = (struct stranger){.context = SSL_CTX_new(TLS_client_method())};
     assert_non_null(stranger->context);
     if (key_of != NULL) assert_true(web_tls_set_up(stranger->context, key_of->identity.key, "stranger"));
-    else assert_int_equal(SSL_CTX_set_max_proto_version(stranger->context, version), 1);
+    assert_int_equal(SSL_CTX_set_min_proto_version(stranger->context, version), 1);
+    assert_int_equal(SSL_CTX_set_max_proto_version(stranger->context, version), 1);
     stranger->fd = socket(AF_INET, SOCK_STREAM, 0);
     assert_int_equal(connect(stranger->fd, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(fcntl(stranger->fd, F_SETFL, O_NONBLOCK), 0);
@@ -302,7 +303,8 @@ static void stranger_without_a_certificate_is_turned_away(void **state) {
 static void tls_1_2_is_turned_away(void **state) {
     struct pair *pair = *state;
     struct stranger stranger;
-    stranger_init(&stranger, pair, TLS1_2_VERSION, NULL);
+    stranger_init(&stranger, pair, TLS1_2_VERSION, &pair->a);
+    stranger.request = UPGRADE("/hobnob", "hobnob");
     assert_turned_away(pair, &stranger);
 }
 
