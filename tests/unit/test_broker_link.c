@@ -1,0 +1,726 @@
+/* Whole brokers wired back to back: what crosses a link, once, to whom, and when. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "peers.h"
+
+static struct world *world_of(int sites)
+{
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    world_init(world, sites);
+    return world;
+}
+
+static void end(struct world *world)
+{
+    world_free(world);
+    free(world);
+}
+
+static struct world *started(int sites)
+{
+    struct world *world = world_of(sites);
+    assert_true(world_start(world));
+    world_settle(world);
+    return world;
+}
+
+/* The registry has not brought the advert of the topic yet: the invite alone does it. */
+static void first_message_waits_for_the_invited_join(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *hears = client_connect(world, 1), *says = client_connect(world, 0);
+    world->sites[0].mute = true;
+    client_subscribe(world, hears, "plant/+/t", 0);
+    world_settle(world);
+    assert_int_equal(hears->subacks, 1);
+    client_publish(world, says, "plant/1/t", "first", 0, false);
+    world_settle(world);
+    assert_int_equal(client_got(hears, "first"), 1);
+    assert_int_equal(world_counters(world, 0).replayed, 1);
+    assert_int_equal(world_link(world, 0, 1).invites_sent, 1);
+    client_publish(world, says, "plant/1/t", "second", 0, false);
+    world_settle(world);
+    assert_int_equal(client_got(hears, "second"), 1);
+    assert_int_equal(world_counters(world, 0).replayed, 1);
+    end(world);
+}
+
+static void held_messages_keep_their_order(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *hears = client_connect(world, 1), *says = client_connect(world, 0);
+    client_subscribe(world, hears, "#", 1);
+    world_settle(world);
+    char text[16];
+    for (int i = 0; i < 100; i++) {
+        snprintf(text, sizeof text, "%d", i);
+        client_publish(world, says, i % 3 ? "a" : "b", text, i % 3, i % 5 == 0);
+        if (i % 10 == 9)
+            site_pump(world, 0);
+    }
+    world_settle(world);
+    assert_int_equal(hears->received_count, 100);
+    for (int i = 0; i < 100; i++)
+        assert_int_equal(atoi(hears->received[i].payload), i);
+    assert_int_equal(world_link(world, 1, 0).lost, 0);
+    end(world);
+}
+
+static void message_from_a_peer_is_not_sent_on(void **state)
+{
+    (void)state;
+    struct world *world = started(3);
+    struct client *clients[3];
+    for (int i = 0; i < 3; i++) {
+        clients[i] = client_connect(world, i);
+        client_subscribe(world, clients[i], "#", 1);
+    }
+    world_run(world, 1000);
+    for (int i = 0; i < 3; i++)
+        client_publish(world, clients[i], "t", "warm", 1, false);
+    world_run(world, 1000);
+    client_publish(world, clients[0], "t", "once", 1, false);
+    world_run(world, 1000);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(client_got(clients[i], "once"), 1);
+    assert_int_equal(world_link(world, 1, 2).publications_sent, 1); /* its own "warm" */
+    assert_int_equal(world_link(world, 0, 1).publications_sent, 2);
+    end(world);
+}
+
+static void one_copy_per_link_with_overlapping_filters(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *a = client_connect(world, 1), *b = client_connect(world, 1), *says = client_connect(world, 0);
+    client_subscribe(world, a, "x/#", 0);
+    client_subscribe(world, a, "x/+", 0);
+    client_subscribe(world, b, "x/y", 0);
+    client_subscribe(world, b, "#", 0);
+    world_settle(world);
+    client_publish(world, says, "x/y", "one", 0, false);
+    world_settle(world);
+    client_publish(world, says, "x/y", "two", 0, false);
+    world_settle(world);
+    assert_int_equal(client_got(a, "one"), 1);
+    assert_int_equal(client_got(b, "one"), 1);
+    assert_int_equal(client_got(a, "two"), 1);
+    assert_int_equal(client_got(b, "two"), 1);
+    assert_int_equal(world_link(world, 0, 1).publications_sent, 2);
+    assert_int_equal(world_link(world, 0, 1).joined_here, 4);
+    assert_int_equal(world_link(world, 1, 0).joined_there, 4);
+    end(world);
+}
+
+static void broker_without_interest_gets_nothing(void **state)
+{
+    (void)state;
+    struct world *world = started(3);
+    struct client *hears = client_connect(world, 1), *says = client_connect(world, 0), *other = client_connect(world, 2);
+    client_subscribe(world, hears, "a/#", 1);
+    client_subscribe(world, other, "b/#", 1);
+    world_settle(world);
+    for (int i = 0; i < 10; i++)
+        client_publish(world, says, "a/b", "m", 1, false);
+    world_run(world, 2000);
+    assert_int_equal(client_got(hears, "m"), 10);
+    assert_int_equal(other->received_count, 0);
+    assert_int_equal(world_link(world, 2, 0).publications_received, 0);
+    assert_int_equal(world_link(world, 2, 0).frames_received, 0);
+    end(world);
+}
+
+/* A row that is only a cover: the peer declines, and is not asked again for a while. */
+static void a_cover_is_declined_once(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *says = client_connect(world, 0);
+    broker_peer_row(world->sites[0].broker, world->now_ms, &world->sites[1].id, ROW_NEWSUB, "dev/+/t", 7, true);
+    for (int i = 0; i < 5; i++) {
+        client_publish(world, says, "dev/1/t", "m", 0, false);
+        world_run(world, 1000);
+    }
+    assert_int_equal(world_link(world, 0, 1).invites_sent, 1);
+    assert_int_equal(world_link(world, 0, 1).publications_sent, 0);
+    assert_int_equal(world_counters(world, 0).replay_expired, 0);
+    world_run(world, 31000);
+    client_publish(world, says, "dev/1/t", "m", 0, false);
+    world_settle(world);
+    assert_int_equal(world_link(world, 0, 1).invites_sent, 2);
+    end(world);
+}
+
+static void a_declined_topic_is_asked_again_when_rows_change(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
+    broker_peer_row(world->sites[0].broker, world->now_ms, &world->sites[1].id, ROW_NEWSUB, "dev/+/t", 7, true);
+    client_publish(world, says, "dev/1/t", "nobody", 0, false);
+    world_settle(world);
+    world->apart[0][1] = world->apart[1][0] = true;
+    world_cut(world, 0, 1);
+    client_subscribe(world, hears, "dev/1/t", 0);
+    world_settle(world);
+    client_publish(world, says, "dev/1/t", "somebody", 0, false);
+    world->apart[0][1] = world->apart[1][0] = false;
+    world_run(world, 1000);
+    assert_int_equal(client_got(hears, "nobody"), 0);
+    assert_int_equal(client_got(hears, "somebody"), 1);
+    end(world);
+}
+
+static void what_nobody_joins_for_expires_and_is_counted(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *hears = client_connect(world, 1), *says = client_connect(world, 0);
+    client_subscribe(world, hears, "t", 0);
+    world_settle(world);
+    world->apart[0][1] = true;
+    client_publish(world, says, "t", "m", 1, false);
+    world_run(world, 4900);
+    assert_int_equal(world_counters(world, 0).replay_expired, 0);
+    world_run(world, 200);
+    assert_int_equal(world_counters(world, 0).replay_expired, 1);
+    end(world);
+}
+
+static void suback_waits_for_joined_and_is_released_in_time(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
+    client_publish(world, says, "t", "before", 0, false);
+    world_settle(world);
+    world->hold_frames = true;
+    client_subscribe(world, hears, "t", 0);
+    world_run(world, 200);
+    assert_int_equal(hears->subacks, 0);
+    world->hold_frames = false;
+    world_settle(world);
+    assert_int_equal(hears->subacks, 1);
+    assert_int_equal(world_counters(world, 1).barriers_waited, 1);
+    assert_int_equal(world_counters(world, 1).barriers_timed_out, 0);
+    client_publish(world, says, "t", "after", 0, false);
+    world_settle(world);
+    assert_int_equal(client_got(hears, "after"), 1);
+    assert_int_equal(world_link(world, 0, 1).invites_sent, 0);
+
+    world_run(world, 100);
+    world->hold_frames = true;
+    struct client *late = client_connect(world, 1);
+    client_subscribe(world, late, "+", 0);
+    world_run(world, 299);
+    assert_int_equal(late->subacks, 0);
+    world_run(world, 2);
+    assert_int_equal(late->subacks, 1);
+    assert_int_equal(world_counters(world, 1).barriers_timed_out, 1);
+    end(world);
+}
+
+static void a_filter_already_joined_waits_for_nothing(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *says = client_connect(world, 0), *hears = client_connect(world, 1), *second = client_connect(world, 1);
+    client_publish(world, says, "t", "before", 0, false);
+    client_subscribe(world, hears, "t", 0);
+    world_settle(world);
+    world->hold_frames = true;
+    client_subscribe(world, second, "t", 0);
+    client_subscribe(world, second, "$SYS/x", 0);
+    world_settle(world);
+    assert_int_equal(second->subacks, 2);
+    end(world);
+}
+
+static void suback_waits_until_the_registry_is_known(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *hears = client_connect(world, 1);
+    world->sites[0].deaf = true;
+    client_subscribe(world, hears, "t", 0);
+    world_run(world, 100);
+    assert_int_equal(hears->subacks, 0);
+    broker_peer_knows(world->sites[1].broker, world->now_ms, &world->sites[0].id, world->sites[1].sequence);
+    world_settle(world);
+    assert_int_equal(hears->subacks, 1);
+    end(world);
+}
+
+static void a_dead_peer_does_not_hold_a_suback(void **state)
+{
+    (void)state;
+    struct world *world = started(3);
+    struct client *hears = client_connect(world, 1);
+    world->sites[0].deaf = true;
+    client_subscribe(world, hears, "t", 0);
+    world_run(world, 50);
+    assert_int_equal(hears->subacks, 0);
+    broker_peer_gone(world->sites[1].broker, world->now_ms, &world->sites[0].id);
+    world_settle(world);
+    assert_int_equal(hears->subacks, 1);
+    end(world);
+}
+
+static void simultaneous_dial_leaves_one_link(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *a = client_connect(world, 0), *b = client_connect(world, 1);
+    world->apart[0][1] = true;
+    client_publish(world, a, "a", "m", 0, false);
+    client_publish(world, b, "b", "m", 0, false);
+    client_subscribe(world, a, "b", 1);
+    client_subscribe(world, b, "a", 1);
+    world_settle(world);
+    world->apart[0][1] = false;
+    /* Both dials are under way before either handshake. */
+    world->hold_frames = true;
+    world_run(world, 250);
+    int used = 0;
+    for (int i = 0; i < WIRES_MAX; i++)
+        used += world->wires[i].used;
+    assert_int_equal(used, 2);
+    client_publish(world, a, "a", "during", 1, false);
+    world->hold_frames = false;
+    world_run(world, 200);
+    used = 0;
+    for (int i = 0; i < WIRES_MAX; i++)
+        used += world->wires[i].used && world->wires[i].ends[0].open;
+    assert_int_equal(used, 1);
+    assert_true(world_link(world, 0, 1).state == LINK_UP && world_link(world, 0, 1).dialled); /* of the smaller id */
+    assert_true(world_link(world, 1, 0).state == LINK_UP && !world_link(world, 1, 0).dialled);
+    assert_int_equal(world_counters(world, 0).links_up, 1);
+    assert_int_equal(client_got(b, "during"), 1);
+    client_publish(world, b, "b", "after", 0, false);
+    world_settle(world);
+    assert_int_equal(client_got(a, "after"), 1);
+    assert_int_equal(world_link(world, 0, 1).lost + world_link(world, 1, 0).lost, 0);
+    end(world);
+}
+
+/* A and B with B joined to "t" at A. link_idle_ms: 0 for the default. */
+static struct world *joined_idle(struct client **says, struct client **hears, uint32_t link_idle_ms)
+{
+    struct world *world = world_of(2);
+    world->sites[0].limits.link_idle_ms = world->sites[1].limits.link_idle_ms = link_idle_ms;
+    assert_true(world_start(world));
+    *says = client_connect(world, 0);
+    *hears = client_connect(world, 1);
+    client_subscribe(world, *hears, "t", 2);
+    world_settle(world);
+    client_publish(world, *says, "t", "warm", 0, false);
+    world_run(world, 200);
+    assert_int_equal(client_got(*hears, "warm"), 1);
+    return world;
+}
+
+static struct world *joined(struct client **says, struct client **hears)
+{
+    return joined_idle(says, hears, 0);
+}
+
+static void unacknowledged_is_resent_after_reconnect(void **state)
+{
+    (void)state;
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    world->hold_frames = true;
+    for (int qos = 0; qos < 3; qos++)
+        client_publish(world, says, "t", "lost on the way", qos, false);
+    world_settle(world);
+    assert_true(world_link(world, 0, 1).publications_sent == 4);
+    world->apart[0][1] = true;
+    world_cut(world, 0, 1);
+    client_publish(world, says, "t", "queued", 1, false);
+    world->hold_frames = false;
+    world_run(world, 2000);
+    assert_int_equal(hears->received_count, 1);
+    world->apart[0][1] = false;
+    world_run(world, 10000);
+    assert_int_equal(client_got(hears, "lost on the way"), 3);
+    assert_int_equal(client_got(hears, "queued"), 1);
+    assert_int_equal(world_link(world, 1, 0).lost, 0);
+    assert_int_equal(world_link(world, 0, 1).outbox_messages, 0);
+    end(world);
+}
+
+/* What arrived but whose acknowledgement was lost comes again, and is dropped. */
+static void what_was_received_is_not_taken_twice(void **state)
+{
+    (void)state;
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    for (int qos = 0; qos < 3; qos++)
+        client_publish(world, says, "t", "arrived", qos, false);
+    world_settle(world); /* without time no acknowledgement */
+    assert_int_equal(client_got(hears, "arrived"), 3);
+    assert_int_equal(world_link(world, 0, 1).outbox_messages, 3);
+    world_cut(world, 0, 1);
+    client_publish(world, says, "t", "new", 1, false);
+    world_run(world, 1000);
+    assert_int_equal(client_got(hears, "arrived"), 3);
+    assert_int_equal(client_got(hears, "new"), 1);
+    assert_int_equal(world_link(world, 1, 0).lost, 0);
+    assert_int_equal(world_link(world, 0, 1).outbox_messages, 0);
+    end(world);
+}
+
+static void a_restarted_peer_gets_what_waits_and_joins_again(void **state)
+{
+    (void)state;
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    world_cut(world, 0, 1);
+    broker_free(world->sites[1].broker);
+    world->sites[1].broker = NULL;
+    for (int i = world->row_count - 1; i >= 0; i--)
+        if (world->rows[i].site == 1)
+            world->rows[i] = world->rows[--world->row_count];
+    world_run(world, 500);
+    assert_true(site_start(world, 1));
+    world_tell_alive(world, 0, 1);
+    world_tell_alive(world, 1, 0);
+    struct client *again = client_connect(world, 1);
+    client_subscribe(world, again, "t", 1);
+    world_run(world, 400);
+    assert_int_equal(again->subacks, 1);
+    client_publish(world, says, "t", "after", 1, false);
+    world_run(world, 1000);
+    assert_int_equal(client_got(again, "after"), 1);
+    assert_int_equal(world_link(world, 1, 0).lost, 0);
+    assert_int_equal(world_link(world, 0, 1).joined_here, 1);
+    end(world);
+}
+
+static void refused_token_makes_no_link(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *hears = client_connect(world, 1), *says = client_connect(world, 0);
+    world->sites[0].refuses = true;
+    client_subscribe(world, hears, "t", 1);
+    client_publish(world, says, "t", "m", 1, false);
+    world_run(world, 20000);
+    assert_int_equal(client_got(hears, "m"), 0);
+    assert_true(world_counters(world, 0).links_refused > 0);
+    assert_int_equal(world_counters(world, 0).links_up, 0);
+    assert_int_equal(world_counters(world, 1).links_up, 0);
+    assert_non_null(strstr(world->last_warning[0], "site-1"));
+    assert_non_null(strstr(world->last_warning[0], "the token has expired"));
+    assert_non_null(strstr(world->last_warning[1], "site-0"));
+    assert_non_null(strstr(world->last_warning[1], "the token has expired"));
+    assert_true(world->dials < 40); /* it backs off */
+    world->sites[0].refuses = false;
+    world_run(world, 11000);
+    client_publish(world, says, "t", "good", 1, false);
+    world_run(world, 11000);
+    assert_int_equal(client_got(hears, "good"), 1);
+    end(world);
+}
+
+static void a_resubscribe_within_the_linger_causes_no_traffic(void **state)
+{
+    (void)state;
+    struct client *says, *hears;
+    struct world *world = joined_idle(&says, &hears, 60000); /* no pings in the count */
+    uint64_t frames = world->frames_moved;
+    int rows = world->row_count;
+    client_unsubscribe(world, hears, "t");
+    world_run(world, 4000);
+    client_subscribe(world, hears, "t", 1);
+    world_run(world, 900);
+    assert_int_equal(world->frames_moved, frames);
+    assert_int_equal(world->row_count, rows);
+    assert_int_equal(hears->subacks, 2);
+    end(world);
+}
+
+static void after_the_linger_the_peer_leaves(void **state)
+{
+    (void)state;
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    int rows = world->row_count;
+    client_unsubscribe(world, hears, "t");
+    world_run(world, 6000);
+    assert_int_equal(world->row_count, rows - 1);
+    assert_int_equal(world_link(world, 0, 1).joined_here, 0);
+    uint64_t sent = world_link(world, 0, 1).publications_sent, invites = world_link(world, 0, 1).invites_sent;
+    client_publish(world, says, "t", "nobody", 1, false);
+    world_run(world, 1000);
+    assert_int_equal(world_link(world, 0, 1).publications_sent, sent);
+    assert_int_equal(world_link(world, 0, 1).invites_sent, invites);
+    /* And a link that is of no use ends. */
+    world_run(world, 70000);
+    assert_true(world_link(world, 0, 1).state == LINK_CLOSING);
+    end(world);
+}
+
+static void private_topics_never_cross(void **state)
+{
+    (void)state;
+    struct world *world = world_of(2);
+    world->sites[0].private_filter = "local/#";
+    assert_true(world_start(world));
+    struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
+    client_publish(world, says, "local/a", "retained secret", 1, true);
+    client_publish(world, says, "open/a", "retained", 1, true);
+    client_subscribe(world, hears, "#", 1);
+    client_subscribe(world, hears, "local/a", 1);
+    client_subscribe(world, says, "local/b", 1);
+    world_run(world, 1000);
+    client_publish(world, says, "local/a", "secret", 1, false);
+    client_publish(world, says, "open/a", "public", 1, false);
+    client_publish(world, hears, "local/b", "from outside", 1, false);
+    world_run(world, 1000);
+    assert_int_equal(client_got(hears, "retained"), 1);
+    assert_int_equal(client_got(hears, "public"), 1);
+    assert_int_equal(client_got(hears, "secret") + client_got(hears, "retained secret"), 0);
+    assert_int_equal(client_got(says, "from outside"), 0);
+    for (int i = 0; i < world->row_count; i++)
+        assert_true(world->rows[i].site == 1 || strncmp(world->rows[i].filter, "local", 5) != 0);
+    end(world);
+}
+
+static void retained_snapshot_comes_before_the_suback(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
+    client_publish(world, says, "r/1", "one", 1, true);
+    client_publish(world, says, "r/2", "two", 0, true);
+    client_publish(world, says, "r/3", "gone", 0, true);
+    client_publish(world, says, "r/3", "", 0, true);
+    world_settle(world);
+    client_subscribe(world, hears, "r/+", 1);
+    world_run(world, 250);
+    assert_int_equal(hears->received_count, 2);
+    assert_int_equal(client_got(hears, "one"), 1);
+    assert_int_equal(client_got(hears, "two"), 1);
+    assert_true(hears->received[0].retain && hears->received[1].retain);
+    struct client *second = client_connect(world, 1);
+    client_subscribe(world, second, "r/1", 1);
+    world_run(world, 10);
+    assert_int_equal(second->received_count, 1);
+    end(world);
+}
+
+/* The first publication is retained: it is held for the join and part of the snapshot, and still comes once. */
+static void a_retained_first_message_arrives_once(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
+    client_subscribe(world, hears, "r/+", 1);
+    world_settle(world);
+    client_publish(world, says, "r/1", "one", 1, true);
+    client_publish(world, says, "r/1", "two", 1, true);
+    world_run(world, 1000);
+    assert_int_equal(client_got(hears, "one"), 1);
+    assert_int_equal(client_got(hears, "two"), 1);
+    assert_int_equal(atoi(hears->received[0].payload), atoi("one"));
+    assert_false(hears->received[0].retain);
+    end(world);
+}
+
+static void a_large_publication_crosses_in_pieces(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
+    client_subscribe(world, hears, "big", 1);
+    world_settle(world);
+    world->split = 1000;
+    size_t size = 1024 * 1024;
+    char *payload = malloc(size);
+    assert_non_null(payload);
+    memset(payload, 'x', size);
+    client_publish_bytes(world, says, "big", payload, size, 1, false);
+    client_publish_bytes(world, says, "big", payload, 0, 1, false);
+    client_publish_bytes(world, says, "big", payload, 1, 1, false);
+    world_run(world, 1000);
+    assert_int_equal(hears->received_count, 3);
+    assert_int_equal(hears->received[0].payload_size, size);
+    assert_int_equal(hears->received[1].payload_size, 0);
+    assert_int_equal(hears->received[2].payload_size, 1);
+    free(payload);
+    end(world);
+}
+
+static void many_publications_share_a_frame(void **state)
+{
+    (void)state;
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    uint64_t frames = world_link(world, 0, 1).frames_sent;
+    for (int i = 0; i < 1000; i++)
+        client_publish(world, says, "t", "m", 0, false);
+    world_run(world, 40);
+    assert_int_equal(client_got(hears, "m"), 1000);
+    assert_int_equal(world_link(world, 0, 1).frames_sent - frames, 1);
+    end(world);
+}
+
+static void full_outbox_drops_qos_0_and_counts(void **state)
+{
+    (void)state;
+    struct world *world = world_of(2);
+    world->sites[0].limits.link_queue_bytes = 20000;
+    assert_true(world_start(world));
+    struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
+    client_subscribe(world, hears, "t", 1);
+    world_settle(world);
+    client_publish(world, says, "t", "warm", 0, false);
+    world_run(world, 200);
+    world->hold_frames = true;
+    for (int i = 0; i < 500; i++)
+        client_publish(world, says, "t", "zero", 0, false);
+    uint64_t dropped = world_link(world, 0, 1).dropped;
+    assert_true(dropped > 0);
+    assert_true(world_link(world, 0, 1).outbox_bytes <= 20000);
+    client_publish(world, says, "t", "one", 1, false);
+    assert_int_equal(world_link(world, 0, 1).dropped, dropped);
+    for (int i = 0; i < 500; i++)
+        client_publish(world, says, "t", "more", 1, false);
+    assert_true(world_link(world, 0, 1).dropped > dropped);
+    assert_true(world_link(world, 0, 1).outbox_bytes <= 40000);
+    dropped = world_link(world, 0, 1).dropped;
+    world->hold_frames = false;
+    world_run(world, 1000);
+    assert_int_equal((uint64_t)hears->received_count + dropped, 1002);
+    assert_int_equal(client_got(hears, "one"), 1);
+    assert_int_equal(world_link(world, 1, 0).lost, 0); /* dropped is not lost */
+    client_publish(world, says, "t", "again", 0, false);
+    world_run(world, 100);
+    assert_int_equal(client_got(hears, "again"), 1);
+    end(world);
+}
+
+static void a_silent_link_is_pinged_and_then_closed(void **state)
+{
+    (void)state;
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    world_run(world, 20000);
+    assert_true(world_link(world, 0, 1).state == LINK_UP);
+    world->hold_frames = true;
+    world->apart[0][1] = true;
+    world_run(world, 10100);
+    assert_true(world_link(world, 0, 1).state != LINK_UP);
+    end(world);
+}
+
+static void joins_outlive_a_short_cut_and_no_longer(void **state)
+{
+    (void)state;
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    world->apart[0][1] = true;
+    world_cut(world, 0, 1);
+    world_run(world, 29000);
+    assert_int_equal(world_link(world, 0, 1).joined_here, 1);
+    world_run(world, 2000);
+    assert_int_equal(world_link(world, 0, 1).joined_here, 0);
+    world->apart[0][1] = false;
+    world_run(world, 11000);
+    assert_int_equal(world_link(world, 0, 1).joined_here, 1);
+    end(world);
+}
+
+/* What was unsubscribed while the link was down is not joined after it. */
+static void a_new_link_says_all_joins_anew(void **state)
+{
+    (void)state;
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    client_subscribe(world, hears, "+", 1);
+    world_run(world, 100);
+    assert_int_equal(world_link(world, 0, 1).joined_here, 2);
+    world->apart[0][1] = true;
+    world_cut(world, 0, 1);
+    client_unsubscribe(world, hears, "t");
+    world_run(world, 6000);
+    world->apart[0][1] = false;
+    world_run(world, 11000);
+    assert_int_equal(world_link(world, 0, 1).joined_here, 1);
+    end(world);
+}
+
+static void a_peer_that_is_gone_leaves_nothing(void **state)
+{
+    (void)state;
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    broker_peer_gone(world->sites[0].broker, world->now_ms, &world->sites[1].id);
+    client_publish(world, says, "t", "nobody", 1, false);
+    world_settle(world);
+    struct link_info info = world_link(world, 0, 1);
+    assert_int_equal(info.joined_here + info.outbox_messages, 0);
+    assert_true(info.state == LINK_CLOSING);
+    assert_int_equal(client_got(hears, "nobody"), 0);
+    end(world);
+}
+
+static void an_expired_token_cuts_the_link(void **state)
+{
+    (void)state;
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    world_run(world, 3590 * 1000);
+    uint64_t opened = world_counters(world, 0).links_opened;
+    world->sites[0].refuses = true;
+    world_run(world, 20 * 1000);
+    assert_int_equal(world_counters(world, 0).links_up, 0);
+    assert_true(world_counters(world, 0).links_opened > opened);
+    end(world);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(first_message_waits_for_the_invited_join),
+        cmocka_unit_test(held_messages_keep_their_order),
+        cmocka_unit_test(message_from_a_peer_is_not_sent_on),
+        cmocka_unit_test(one_copy_per_link_with_overlapping_filters),
+        cmocka_unit_test(broker_without_interest_gets_nothing),
+        cmocka_unit_test(a_cover_is_declined_once),
+        cmocka_unit_test(a_declined_topic_is_asked_again_when_rows_change),
+        cmocka_unit_test(what_nobody_joins_for_expires_and_is_counted),
+        cmocka_unit_test(suback_waits_for_joined_and_is_released_in_time),
+        cmocka_unit_test(a_filter_already_joined_waits_for_nothing),
+        cmocka_unit_test(suback_waits_until_the_registry_is_known),
+        cmocka_unit_test(a_dead_peer_does_not_hold_a_suback),
+        cmocka_unit_test(simultaneous_dial_leaves_one_link),
+        cmocka_unit_test(unacknowledged_is_resent_after_reconnect),
+        cmocka_unit_test(what_was_received_is_not_taken_twice),
+        cmocka_unit_test(a_restarted_peer_gets_what_waits_and_joins_again),
+        cmocka_unit_test(refused_token_makes_no_link),
+        cmocka_unit_test(a_resubscribe_within_the_linger_causes_no_traffic),
+        cmocka_unit_test(after_the_linger_the_peer_leaves),
+        cmocka_unit_test(private_topics_never_cross),
+        cmocka_unit_test(retained_snapshot_comes_before_the_suback),
+        cmocka_unit_test(a_retained_first_message_arrives_once),
+        cmocka_unit_test(a_large_publication_crosses_in_pieces),
+        cmocka_unit_test(many_publications_share_a_frame),
+        cmocka_unit_test(full_outbox_drops_qos_0_and_counts),
+        cmocka_unit_test(a_silent_link_is_pinged_and_then_closed),
+        cmocka_unit_test(joins_outlive_a_short_cut_and_no_longer),
+        cmocka_unit_test(a_new_link_says_all_joins_anew),
+        cmocka_unit_test(a_peer_that_is_gone_leaves_nothing),
+        cmocka_unit_test(an_expired_token_cuts_the_link),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
