@@ -1,0 +1,200 @@
+/* Failure detection and healing on a simulated network. */
+#include "gossip_net.h"
+
+static bool nobody_sees_the_last(struct net *net)
+{
+    for (int i = 0; i < net->count - 1; i++)
+        if (net->nodes[i].gossip && net->nodes[i].sees[net->count - 1] != MEMBER_DOWN)
+            return false;
+    return true;
+}
+
+static void a_death_is_noticed_by_all_within_3_s(void **state)
+{
+    (void)state;
+    static const int sizes[] = {2, 3, 5, 10, 20};
+    uint64_t worst = 0;
+    for (size_t s = 0; s < sizeof sizes / sizeof *sizes; s++) {
+        for (uint64_t seed = 1; seed <= 6; seed++) {
+            struct net *net = net_new_running(sizes[s], seed);
+            net_run(net, 2000 + seed * 137);
+            net_kill(net, sizes[s] - 1);
+            uint64_t start = net->now_ms;
+            if (!net_until(net, nobody_sees_the_last, 3000))
+                fail_msg("%d members, seed %d: not noticed in 3 s", sizes[s], (int)seed);
+            worst = net->now_ms - start > worst ? net->now_ms - start : worst;
+            net_free(net);
+        }
+    }
+    print_message("noticed after %llu ms at the latest\n", (unsigned long long)worst);
+}
+
+static void nobody_is_declared_dead_in_an_hour_at_10_percent_loss(void **state)
+{
+    (void)state;
+    struct net *net = net_new_running(10, 7);
+    net->loss_percent = 10;
+    net->delay_max_ms = 5;
+    net_run(net, 3600 * 1000);
+    uint64_t deaths = 0, suspicions = 0;
+    for (int i = 0; i < 10; i++) {
+        struct gossip_counters counters;
+        gossip_read_counters(net->nodes[i].gossip, &counters);
+        deaths += net->nodes[i].down_events;
+        suspicions += counters.suspicions;
+    }
+    print_message("%llu suspicions, %llu datagrams, %llu deaths\n", (unsigned long long)suspicions, (unsigned long long)net->sent, (unsigned long long)deaths);
+    assert_true(suspicions > 0); /* or the loss was not there */
+    assert_int_equal(deaths, 0);
+    assert_true(net_all_alive(net));
+    net_free(net);
+}
+
+static void a_suspect_that_lives_refutes_with_a_higher_incarnation(void **state)
+{
+    (void)state;
+    struct net *net = net_new_running(3, 3);
+    net_run(net, 1000);
+    /* Node 2 is cut off for less than a suspicion lasts. */
+    for (int i = 0; i < 2; i++)
+        net->cut[i][2] = net->cut[2][i] = true;
+    net_run(net, 1500);
+    assert_true(net->nodes[0].sees[2] == MEMBER_SUSPECT || net->nodes[1].sees[2] == MEMBER_SUSPECT);
+    memset(net->cut, 0, sizeof net->cut);
+    assert_true(net_until(net, net_all_alive, 1000));
+    struct gossip_counters counters;
+    gossip_read_counters(net->nodes[2].gossip, &counters);
+    assert_true(counters.refutations >= 1);
+    assert_int_equal(net->nodes[0].down_events + net->nodes[1].down_events, 0);
+    net_free(net);
+}
+
+static void two_brokers_that_cannot_reach_each_other_live_by_their_helpers(void **state)
+{
+    (void)state;
+    struct net *net = net_new(3, 4);
+    net->cut[1][2] = net->cut[2][1] = true; /* from the very start: tokens are relayed */
+    for (int i = 0; i < 3; i++)
+        net_start(net, i);
+    assert_true(net_until(net, net_all_alive, 5000));
+    net_row(net, 1, "a/b", true);
+    net_run(net, 30000);
+    assert_true(net_all_alive(net));
+    assert_int_equal(net->nodes[1].down_events + net->nodes[2].down_events + net->nodes[0].down_events, 0);
+    assert_true(net_has_row(net, 2, 1, "a/b"));
+    net_free(net);
+}
+
+static void a_partition_of_any_length_heals_and_the_tables_agree(void **state)
+{
+    (void)state;
+    static const uint64_t lengths[] = {1000, 10000, 200000};
+    for (size_t l = 0; l < 3; l++) {
+        struct net *net = net_new_running(6, 20 + l);
+        for (int i = 0; i < 6; i++)
+            for (int j = 0; j < 6; j++)
+                net->cut[i][j] = i / 2 != j / 2; /* three equal parts */
+        net_run(net, lengths[l]);
+        for (int i = 0; i < 6; i++) {
+            char filter[32];
+            snprintf(filter, sizeof filter, "part/%d", i);
+            net_row(net, i, filter, true);
+        }
+        net_run(net, 500);
+        memset(net->cut, 0, sizeof net->cut);
+        uint64_t start = net->now_ms;
+        assert_true(net_until(net, net_agreed, 20000));
+        print_message("a partition of %llu ms healed in %llu ms\n", (unsigned long long)lengths[l], (unsigned long long)(net->now_ms - start));
+        assert_true(net_has_row(net, 0, 5, "part/5"));
+        net_free(net);
+    }
+}
+
+static void bootstrap_peers_that_were_all_down_are_found_again(void **state)
+{
+    (void)state;
+    struct net *net = net_new_running(3, 9);
+    net_kill(net, 0);
+    net_run(net, 60000);
+    assert_int_equal(net->nodes[2].sees[0], MEMBER_DOWN);
+    net->nodes[0].epoch = 2;
+    net->nodes[0].bootstrap_count = 0; /* it knows nobody itself */
+    net_start(net, 0);
+    assert_true(net_until(net, net_all_alive, 10000));
+    net_free(net);
+}
+
+static void a_broker_killed_and_back_with_one_bootstrap_peer_is_in_within_2_s(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed < 10; seed++) {
+        struct net *net = net_new_running(3, seed);
+        net_row(net, 0, "x/0", true);
+        net_row(net, 1, "x/1", true);
+        net_row(net, 2, "old", true);
+        net_run(net, 3000);
+        net_kill(net, 1);
+        net_run(net, seed * 300); /* before and after it was declared down */
+        net->nodes[1].epoch = 2;
+        net->nodes[1].bootstrap[0] = 2;
+        net_start(net, 1);
+        net_row(net, 1, "x/new", true);
+        assert_true(net_until(net, net_agreed, 2000));
+        net_run(net, 200);
+        assert_false(net_has_row(net, 0, 1, "x/1"));
+        assert_true(net_has_row(net, 0, 1, "x/new"));
+        assert_true(net_has_row(net, 1, 0, "x/0"));
+        net_free(net);
+    }
+}
+
+static void a_sleeping_process_does_not_condemn_the_others(void **state)
+{
+    (void)state;
+    struct net *net = net_new_running(3, 12);
+    net_run(net, 2000);
+    /* Node 0 stops for a minute with its loop: nothing in, nothing out. */
+    struct gossip *asleep = net->nodes[0].gossip;
+    net->nodes[0].gossip = NULL;
+    net_run(net, 60000);
+    net->nodes[0].gossip = asleep;
+    uint64_t before = net->nodes[0].down_events;
+    assert_true(net_until(net, net_all_alive, 5000));
+    assert_int_equal(net->nodes[0].down_events, before);
+    net_free(net);
+}
+
+static void when_many_are_suspect_at_once_nobody_is_evicted(void **state)
+{
+    (void)state;
+    struct net *net = net_new_running(8, 13);
+    net_run(net, 2000);
+    for (int i = 0; i < 8; i++)
+        for (int j = 0; j < 8; j++)
+            net->cut[i][j] = (i < 4) != (j < 4);
+    net_run(net, 20000);
+    uint64_t downs = 0;
+    for (int i = 0; i < 8; i++)
+        downs += net->nodes[i].down_events;
+    assert_int_equal(downs, 0);
+    assert_int_equal(net->nodes[0].sees[7], MEMBER_SUSPECT);
+    memset(net->cut, 0, sizeof net->cut);
+    assert_true(net_until(net, net_agreed, 5000));
+    net_free(net);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_death_is_noticed_by_all_within_3_s),
+        cmocka_unit_test(nobody_is_declared_dead_in_an_hour_at_10_percent_loss),
+        cmocka_unit_test(a_suspect_that_lives_refutes_with_a_higher_incarnation),
+        cmocka_unit_test(two_brokers_that_cannot_reach_each_other_live_by_their_helpers),
+        cmocka_unit_test(a_partition_of_any_length_heals_and_the_tables_agree),
+        cmocka_unit_test(bootstrap_peers_that_were_all_down_are_found_again),
+        cmocka_unit_test(a_broker_killed_and_back_with_one_bootstrap_peer_is_in_within_2_s),
+        cmocka_unit_test(a_sleeping_process_does_not_condemn_the_others),
+        cmocka_unit_test(when_many_are_suspect_at_once_nobody_is_evicted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
