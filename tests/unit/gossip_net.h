@@ -386,9 +386,9 @@ static inline void net_step(struct net *net, uint64_t until_ms)
     }
     net->now_ms = next > net->now_ms ? next : net->now_ms;
     if (due >= 0) {
-        gossip_tick(net->nodes[due].gossip, net->now_ms);
-        uint64_t deadline = gossip_deadline_ms(net->nodes[due].gossip);
-        if (deadline <= net->now_ms)
+        for (int i = 0; i < 4 && gossip_deadline_ms(net->nodes[due].gossip) <= net->now_ms; i++)
+            gossip_tick(net->nodes[due].gossip, net->now_ms);
+        if (gossip_deadline_ms(net->nodes[due].gossip) <= net->now_ms)
             fail_msg("the deadline does not move: the loop would spin");
         net_drain(net, due);
     }
