@@ -94,7 +94,7 @@ uint8_t view_u8(struct packet_view *view) {
 
 uint16_t view_u16(struct packet_view *view) {
     const uint8_t *bytes = view_bytes(view, 2);
-    return bytes != NULL ? (uint16_t)(bytes[0] << 8 | bytes[1]) : 0;
+    return bytes != NULL ? (uint16_t)((unsigned)bytes[0] << 8 | bytes[1]) : 0;
 }
 
 uint32_t view_variable(struct packet_view *view) {

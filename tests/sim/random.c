@@ -44,7 +44,7 @@ static void populate(struct plan *plan) {
         world->nodes[i]->wall_skew_ms = (int64_t)draw(plan, 40000) - 20000;
         world_start(world, i);
         for (size_t clients = 1 + draw(plan, 2); clients > 0; clients--) {
-            char id[32];
+            char id[64];
             snprintf(id, sizeof id, "client-%zu-%zu", i + 1, clients);
             struct sim_client_options options = {.id = id, .version = draw(plan, 2) != 0 ? 5 : 4, .persistent = draw(plan, 2) != 0, .keep_alive_s = 2,
                                              .reconnects = true};

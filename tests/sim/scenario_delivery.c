@@ -26,10 +26,8 @@ static bool one_copy_each_on_every_start_order(struct run *run, struct world *wo
     for (size_t i = 0; i < 3; i++) sim_client_publish(world->clients[i], "site/temperature", (uint8_t)i, false, 64);
     world_run_ms(world, 2000);
     for (size_t i = 0; i < 3; i++) {
-        struct link_info links = checks_links(world, i);
-        CHECK(links.publications_sent == 2 && links.publications_received == 2,
-              "edge-%zu sent %llu and received %llu publications over its links instead of 2 and 2", i + 1, (unsigned long long)links.publications_sent,
-              (unsigned long long)links.publications_received);
+        uint64_t received = checks_links(world, i).publications_received;
+        CHECK(received == 2, "edge-%zu received %llu publications over its links instead of 2", i + 1, (unsigned long long)received);
     }
     return run_verify(run, world, 0, CHECKS_ONCE);
 }
@@ -39,7 +37,7 @@ static bool overlapping_filters_are_one_copy(struct run *run, struct world *worl
     if (!three_brokers(run, world)) return false;
     for (size_t node = 1; node < 3; node++) {
         for (unsigned i = 0; i < 2; i++) {
-            char id[32];
+            char id[64];
             snprintf(id, sizeof id, "overlap-%zu-%u", node + 1, i);
             struct sim_client *client = world_add_plain_client(world, id, node);
             /* one copy for overlapping filters is ours to give (MQTT 5.0 section 3.3.4 allows both) */
@@ -50,8 +48,10 @@ static bool overlapping_filters_are_one_copy(struct run *run, struct world *worl
     if (!run_settle(run, world, SETTLE_MS)) return false;
     for (uint8_t qos = 0; qos <= 2; qos++) sim_client_publish(publisher, "a/b", qos, false, 32);
     world_run_ms(world, 3000);
-    struct link_info links = checks_links(world, 0);
-    CHECK(links.publications_sent == 6, "edge-1 sent %llu publications over its links instead of 3 to each of 2 brokers", (unsigned long long)links.publications_sent);
+    for (size_t i = 1; i < 3; i++) {
+        uint64_t received = checks_links(world, i).publications_received;
+        CHECK(received == 3, "edge-%zu received %llu publications over its link instead of 3", i + 1, (unsigned long long)received);
+    }
     return run_verify(run, world, 0, CHECKS_ONCE);
 }
 
@@ -112,7 +112,7 @@ static bool every_qos_and_size_crosses(struct run *run, struct world *world) {
     if (!three_brokers(run, world)) return false;
     struct sim_client *publisher = world_add_client(world, &(struct sim_client_options){.id = "old", .version = 4}, 0);
     for (uint8_t qos = 0; qos <= 2; qos++) {
-        char id[32];
+        char id[64];
         snprintf(id, sizeof id, "qos-%u", qos);
         sim_client_subscribe(world_add_client(world, &(struct sim_client_options){.id = id, .version = qos == 1 ? 4 : 5}, qos), "size/+", qos);
     }
@@ -127,7 +127,7 @@ static bool many_publishers_keep_their_order(struct run *run, struct world *worl
     network_set_weather(world->network, &(struct network_weather){.delay_us = 5000, .jitter_us = 20000, .loss_ppm = 10000, .piece_bytes = 200});
     if (!three_brokers(run, world)) return false;
     for (size_t node = 0; node < 3; node++) {
-        char id[32];
+        char id[64];
         snprintf(id, sizeof id, "mixed-%zu", node + 1);
         sim_client_subscribe(world_add_plain_client(world, id, node), "order/#", 2);
     }

@@ -4,20 +4,25 @@
 #include <string.h>
 
 #define SETTLE_MS 5000u
+#define CLIENT_NOTICES_MS 1200u /* that its broker lost power: a ping goes unanswered */
 
 static bool watched_brokers(struct run *run, struct world *world, size_t count) {
     world_add_nodes(world, count);
     world_start_all(world);
     for (size_t node = 0; node < count; node++) {
-        char id[32];
+        char id[64];
         snprintf(id, sizeof id, "watch-%zu", node + 1);
-        sim_client_subscribe(world_add_client(world, &(struct sim_client_options){.id = id, .version = 5, .reconnects = true}, node), "load/#", 2);
+        sim_client_subscribe(world_add_client(world, &(struct sim_client_options){.id = id, .version = 5, .keep_alive_s = 1, .reconnects = true}, node), "load/#", 2);
     }
     return run_settle(run, world, SETTLE_MS);
 }
 
 /* One publication by every client, which must reach every client. */
 static bool all_is_well(struct run *run, struct world *world, uint64_t settle_ms) {
+    uint64_t began_ms = world_now_ms(world);
+    if (!run_settle(run, world, settle_ms)) return false;
+    world_run_ms(world, CLIENT_NOTICES_MS); /* then all are idle in truth */
+    settle_ms += CLIENT_NOTICES_MS - (world_now_ms(world) - began_ms);
     if (!run_settle(run, world, settle_ms)) return false;
     uint64_t from_us = heap_now_us(world->heap);
     for (size_t i = 0; i < world->client_count; i++) sim_client_publish(world->clients[i], "load/well", (uint8_t)(i % 3), false, 32);

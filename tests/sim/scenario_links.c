@@ -7,7 +7,7 @@ static bool watched_brokers(struct run *run, struct world *world, size_t count) 
     world_add_nodes(world, count);
     world_start_all(world);
     for (size_t node = 0; node < count; node++) {
-        char id[32];
+        char id[64];
         snprintf(id, sizeof id, "watch-%zu", node + 1);
         sim_client_subscribe(world_add_client(world, &(struct sim_client_options){.id = id, .version = 5, .reconnects = true}, node), "load/#", 2);
     }

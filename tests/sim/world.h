@@ -12,7 +12,7 @@
 #include "tests/sim/credentials.h"
 
 #define WORLD_PEERS_PORT 7100u
-#define WORLD_NAME_MAX 32u
+#define WORLD_NAME_MAX 64u
 #define WORLD_LOGS_MAX 48u
 #define WORLD_WALL_S 1800000000 /* the wall clock at the start, seconds since 1970 */
 
