@@ -1,0 +1,331 @@
+#include "broker/federation.h"
+#include "broker/peering.h"
+#include "mqtt_client.h"
+
+static struct world world;
+static struct client a, b;
+
+static int begin(void **state)
+{
+    (void)state;
+    world_begin(&world);
+    client_connect(&world, &a, 5, "a");
+    client_connect(&world, &b, 4, "b");
+    return 0;
+}
+
+static int end(void **state)
+{
+    (void)state;
+    if (a.handle)
+        client_cut(&a);
+    if (b.handle)
+        client_cut(&b);
+    world_end(&world);
+    return 0;
+}
+
+static void suback_has_a_code_for_each_filter(void **state)
+{
+    (void)state;
+    /* a QoS 0, $share, b/# QoS 2 */
+    say_hex(&a, "82 19 0007 00 0001 61 00 0009 2473686172652f672f 01 0003 622f23 02");
+    expect(&a, "suback 7 00 9e 02");
+    say_hex(&b, "82 18 0007 0001 61 00 0009 2473686172652f672f 01 0003 622f23 02");
+    expect(&b, "suback 7 00 80 02");
+    assert_int_equal(counters(&world).subscriptions, 4);
+}
+
+static void unsuback_says_what_there_was(void **state)
+{
+    (void)state;
+    client_subscribe(&a, "x", 0);
+    client_subscribe(&b, "x", 0);
+    say_hex(&a, "a2 09 0008 00 0001 78 0001 79");
+    expect(&a, "unsuback 8 00 11");
+    say_unsubscribe(&b, 9, "x");
+    expect(&b, "unsuback 9");
+    say_publish(&a, &(struct publish){.topic = "x"});
+    expect_nothing(&a);
+    expect_nothing(&b);
+    assert_int_equal(counters(&world).subscriptions, 0);
+}
+
+static void faulty_subscribe_ends_the_connection(void **state)
+{
+    static const struct {
+        const char *what, *hex, *reason;
+    } rows[] = {
+        {"no filter", "82 03 0001 00", "82"},
+        {"no filter to unsubscribe", "a2 03 0001 00", "82"},
+        {"packet id 0", "82 07 0000 00 0001 61 00", "82"},
+        {"QoS 3", "82 07 0001 00 0001 61 03", "81"},
+        {"reserved option", "82 07 0001 00 0001 61 40", "81"},
+        {"retain handling 3", "82 07 0001 00 0001 61 30", "82"},
+        {"flags", "80 07 0001 00 0001 61 00", "81"},
+        {"no options", "82 06 0001 00 0001 61", "81"},
+        {"empty filter", "82 06 0001 00 0000 00", "81"},
+        {"misplaced #", "82 09 0001 00 0003 232f61 00", "81"},
+        {"misplaced +", "82 08 0001 00 0002 612b 00", "81"},
+        {"no UTF-8", "82 07 0001 00 0001 ff 00", "81"},
+        {"no local on a shared subscription", "82 10 0001 00 000a 2473686172652f672f61 04", "82"},
+        {"identifier 0", "82 09 0001 02 0b00 0001 61 00", "82"},
+        {"identifier twice", "82 0b 0001 04 0b010b01 0001 61 00", "82"},
+        {"identifier in UNSUBSCRIBE", "a2 08 0001 02 0b01 0001 61", "81"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct client bad;
+        char expected[32];
+        client_connect(&world, &bad, 5, "bad");
+        say_hex(&bad, rows[i].hex);
+        snprintf(expected, sizeof expected, "disconnect %s", rows[i].reason);
+        client_read(&bad);
+        if (!broker_client_ended(world.broker, bad.handle))
+            fail_msg("accepted: %s", rows[i].what);
+        expect(&bad, expected);
+        expect_end(&bad);
+    }
+    assert_int_equal(counters(&world).subscriptions, 0);
+    say_hex(&b, "82 06 0001 0001 61 04"); /* an option of 5.0 */
+    expect_end(&b);
+}
+
+static void filter_deeper_than_we_take_is_refused_by_its_code(void **state)
+{
+    char filter[201];
+    (void)state;
+
+    memset(filter, '/', 200);
+    filter[200] = '\0';
+    say_subscribe(&a, 1, filter, 0);
+    expect(&a, "suback 1 8f");
+    say_subscribe(&b, 1, filter, 0);
+    expect(&b, "suback 1 80");
+}
+
+static void subscriptions_per_client_are_bounded(void **state)
+{
+    struct client client;
+    (void)state;
+
+    client_cut(&a);
+    client_cut(&b);
+    world_end(&world);
+    world.options.limits.subscriptions_per_client = 2;
+    world_begin(&world);
+    client_connect(&world, &client, 5, "a");
+    client_subscribe(&client, "1", 0);
+    client_subscribe(&client, "2", 0);
+    say_subscribe(&client, 3, "3", 0);
+    expect(&client, "suback 3 97");
+    client_subscribe(&client, "2", 1);
+    say_unsubscribe(&client, 4, "1");
+    expect(&client, "unsuback 4 00");
+    client_subscribe(&client, "3", 0);
+    client_cut(&client);
+}
+
+static void retained_message_comes_after_suback_with_its_flag(void **state)
+{
+    (void)state;
+    say_publish(&a, &(struct publish){.topic = "t/1", .payload = "one", .retain = true, .qos = 1, .id = 1, .properties = "26 0001 6b 0001 76"});
+    expect(&a, "puback 1");
+    say_subscribe_with(&a, 2, "t/#", 2, "0b 05");
+    expect(&a, "suback 2 02");
+    expect(&a, "publish retain q1 id=1 t/1 0b=5 26=k:v 'one'");
+    say_subscribe(&b, 3, "+/1", 0);
+    expect(&b, "suback 3 00");
+    expect(&b, "publish retain q0 t/1 'one'");
+    say_publish(&b, &(struct publish){.topic = "t/1", .payload = "two", .retain = true});
+    expect(&b, "publish q0 t/1 'two'");
+    expect(&a, "publish q0 t/1 0b=5 'two'");
+    say_publish(&b, &(struct publish){.topic = "t/1", .payload = "", .retain = true});
+    expect(&b, "publish q0 t/1 ''");
+    say_subscribe(&b, 4, "t/1", 0);
+    expect(&b, "suback 4 00");
+    expect_nothing(&b);
+    assert_int_equal(counters(&world).retained_messages, 0);
+}
+
+static void retain_handling_says_when_retained_messages_come(void **state)
+{
+    (void)state;
+    say_publish(&a, &(struct publish){.topic = "t", .payload = "x", .retain = true});
+    say_subscribe(&a, 1, "t", 0x20);
+    expect(&a, "suback 1 00");
+    expect_nothing(&a);
+    say_subscribe(&a, 2, "t", 0x10);
+    expect(&a, "suback 2 00");
+    expect_nothing(&a);
+    say_subscribe(&a, 3, "t", 0x00);
+    expect(&a, "suback 3 00");
+    expect(&a, "publish retain q0 t 'x'");
+    say_unsubscribe(&a, 4, "t");
+    expect(&a, "unsuback 4 00");
+    say_subscribe(&a, 5, "t", 0x10);
+    expect(&a, "suback 5 00");
+    expect(&a, "publish retain q0 t 'x'");
+}
+
+static void expired_retained_message_is_not_sent(void **state)
+{
+    (void)state;
+    say_publish(&a, &(struct publish){.topic = "t", .payload = "x", .retain = true, .properties = "02 00000005"});
+    pass(&world, 3000);
+    say_subscribe(&a, 1, "t", 0);
+    expect(&a, "suback 1 00");
+    expect(&a, "publish retain q0 t 02=2 'x'");
+    pass(&world, 2000);
+    say_subscribe(&a, 2, "t", 0);
+    expect(&a, "suback 2 00");
+    expect_nothing(&a);
+    assert_int_equal(counters(&world).retained_messages, 0);
+}
+
+static void retained_of_dollar_topics_is_hidden_from_wildcards(void **state)
+{
+    (void)state;
+    say_publish(&a, &(struct publish){.topic = "$x/t", .payload = "x", .retain = true});
+    say_subscribe(&a, 1, "#", 0);
+    expect(&a, "suback 1 00");
+    expect_nothing(&a);
+    say_subscribe(&a, 2, "$x/+", 0);
+    expect(&a, "suback 2 00");
+    expect(&a, "publish retain q0 $x/t 'x'");
+}
+
+/* ---- SUBACKs that wait for other brokers ---- */
+
+static const struct peer_id peer = {{9, 9}};
+
+/* A broker that publishes under t/# and does not answer. */
+static void peer_appears(void)
+{
+    broker_peer_alive(world.broker, world.now, &peer, "edge-2", 1);
+    broker_peer_row(world.broker, world.now, &peer, ROW_NEWPUB, "t/#", 3, true);
+}
+
+static void suback_waits_while_other_packets_go_on(void **state)
+{
+    (void)state;
+    peer_appears();
+    say_publish(&b, &(struct publish){.topic = "t/1", .payload = "old", .retain = true});
+    say_subscribe(&a, 1, "t/1", 1);
+    expect_nothing(&a);
+    say_hex(&a, "c0 00");
+    expect(&a, "pingresp");
+    say_publish(&a, &(struct publish){.topic = "x", .qos = 1, .id = 2});
+    expect(&a, "puback 2");
+    /* Live publications come at once; the retained one follows the SUBACK as it then is. */
+    say_publish(&b, &(struct publish){.topic = "t/1", .payload = "new", .retain = true});
+    expect(&a, "publish q0 t/1 'new'");
+    expect_nothing(&a);
+    pass(&world, 299);
+    expect_nothing(&a);
+    pass(&world, 1);
+    expect(&a, "suback 1 1f=not every other broker has answered yet 01");
+    expect(&a, "publish retain q0 t/1 'new'");
+    expect_nothing(&a);
+}
+
+static void reason_string_only_for_those_who_want_it(void **state)
+{
+    struct client quiet;
+    (void)state;
+
+    peer_appears();
+    client_connect_with(&world, &quiet, 5, &(struct connect){.id = "quiet", .properties = "17 00"});
+    say_subscribe(&quiet, 1, "t/1", 1);
+    say_subscribe(&b, 1, "t/1", 1);
+    pass(&world, 300);
+    expect(&quiet, "suback 1 01");
+    expect(&b, "suback 1 01");
+    client_cut(&quiet);
+}
+
+static void waiting_suback_is_forgotten_with_its_connection(void **state)
+{
+    struct client client;
+    (void)state;
+
+    peer_appears();
+    client_connect(&world, &client, 5, "c");
+    say_subscribe(&client, 1, "t/1", 1);
+    client_cut(&client);
+    client_connect(&world, &client, 5, "c");
+    pass(&world, 1000);
+    expect_nothing(&client);
+    client_cut(&client);
+}
+
+static void waiting_suback_sends_no_retained_message_of_what_was_unsubscribed(void **state)
+{
+    (void)state;
+    peer_appears();
+    say_publish(&b, &(struct publish){.topic = "t/1", .payload = "old", .retain = true});
+    say_subscribe(&a, 1, "t/1", 1);
+    say_unsubscribe(&a, 2, "t/1");
+    expect(&a, "unsuback 2 00");
+    pass(&world, 300);
+    expect(&a, "suback 1 *");
+    expect_nothing(&a);
+}
+
+static void snapshot_does_not_reach_a_waiting_subscription_twice(void **state)
+{
+    struct message template = {.retain = true, .topic = "t/1", .topic_size = 3, .payload = (const uint8_t *)"x", .payload_size = 1,
+                               .expires_at_ms = UINT64_MAX, .stamp = {.wall_ms = 5000}};
+    struct message *message = message_new(&template);
+    (void)state;
+
+    client_subscribe(&b, "t/+", 0);
+    peer_appears();
+    say_subscribe(&a, 1, "t/1", 0);
+    broker_merge_retained(world.broker, world.now, message);
+    expect(&b, "publish q0 t/1 'x'");
+    expect_nothing(&a);
+    pass(&world, 300);
+    expect(&a, "suback 1 *");
+    expect(&a, "publish retain q0 t/1 'x'");
+    expect_nothing(&a);
+    message_unref(message);
+}
+
+static void too_many_waiting_subscribes_are_refused(void **state)
+{
+    char filter[16];
+    (void)state;
+
+    peer_appears();
+    for (unsigned i = 1; i <= 1001; i++) {
+        snprintf(filter, sizeof filter, "t/%u", i % 10);
+        say_subscribe(&a, i, filter, 0);
+    }
+    expect(&a, "disconnect 97");
+    expect_end(&a);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(suback_has_a_code_for_each_filter),
+        TEST(unsuback_says_what_there_was),
+        TEST(faulty_subscribe_ends_the_connection),
+        TEST(filter_deeper_than_we_take_is_refused_by_its_code),
+        TEST(subscriptions_per_client_are_bounded),
+        TEST(retained_message_comes_after_suback_with_its_flag),
+        TEST(retain_handling_says_when_retained_messages_come),
+        TEST(expired_retained_message_is_not_sent),
+        TEST(retained_of_dollar_topics_is_hidden_from_wildcards),
+        TEST(suback_waits_while_other_packets_go_on),
+        TEST(reason_string_only_for_those_who_want_it),
+        TEST(waiting_suback_is_forgotten_with_its_connection),
+        TEST(waiting_suback_sends_no_retained_message_of_what_was_unsubscribed),
+        TEST(snapshot_does_not_reach_a_waiting_subscription_twice),
+        TEST(too_many_waiting_subscribes_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
