@@ -1,0 +1,315 @@
+/* The codec of link frames: what is written is read back, and nothing else is believed. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "broker/frames.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct hello a_hello(void)
+{
+    struct hello hello = {.protocol_min = 1, .protocol_max = 3, .name = "edge-1", .name_size = 6, .epoch = 1ull << 40,
+                          .token = (const uint8_t *)"token", .token_size = 5, .stream = 2, .first = 300, .seen_epoch = 7,
+                          .seen_stream = 1, .expected = 70000, .credit = 0, .frame_size_max = 1u << 24};
+    memset(hello.id, 0xab, sizeof hello.id);
+    return hello;
+}
+
+static void hello_is_read_as_written(void **state)
+{
+    (void)state;
+    struct frame_out out = {0};
+    struct frame frame;
+    struct hello hello = a_hello();
+    frame_write_hello(&out, &hello);
+    assert_false(out.failed);
+    assert_int_equal(frame_read(out.bytes, out.size, &frame), FRAME_OK);
+    assert_int_equal(frame.type, FRAME_HELLO);
+    assert_int_equal(frame.hello.protocol_max, 3);
+    assert_memory_equal(frame.hello.id, hello.id, 16);
+    assert_int_equal(frame.hello.epoch, 1ull << 40);
+    assert_memory_equal(frame.hello.token, "token", 5);
+    assert_memory_equal(frame.hello.name, "edge-1", 6);
+    assert_int_equal(frame.hello.stream, 2);
+    assert_int_equal(frame.hello.first, 300);
+    assert_int_equal(frame.hello.seen_epoch, 7);
+    assert_int_equal(frame.hello.seen_stream, 1);
+    assert_int_equal(frame.hello.expected, 70000);
+    assert_int_equal(frame.hello.frame_size_max, 1u << 24);
+    frame_out_deinit(&out);
+}
+
+static void write_names(struct frame_out *out, enum frame_type type, uint32_t count, size_t size)
+{
+    char text[65536];
+    memset(text, 'n', sizeof text);
+    frame_begin_names(out, type, 42);
+    for (uint32_t i = 0; i < count; i++)
+        frame_add_name(out, text, size + i);
+    frame_end_items(out);
+}
+
+static void names_are_read_as_written(void **state)
+{
+    (void)state;
+    static const enum frame_type types[] = {FRAME_JOIN, FRAME_LEAVE, FRAME_JOINED, FRAME_INVITE, FRAME_DECLINE};
+    static const size_t sizes[] = {1, 30, 254, 65533};
+    struct frame_out out = {0};
+    for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
+        for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
+            struct frame frame;
+            const char *text;
+            size_t size;
+            write_names(&out, types[t], 3, sizes[s]);
+            assert_int_equal(frame_read(out.bytes, out.size, &frame), FRAME_OK);
+            assert_int_equal(frame.type, types[t]);
+            assert_int_equal(frame.item_count, 3);
+            for (size_t i = 0; i < 3; i++) {
+                assert_true(frame_next_name(&frame, &text, &size));
+                assert_int_equal(size, sizes[s] + i);
+            }
+            assert_false(frame_next_name(&frame, &text, &size));
+            if (types[t] == FRAME_JOINED)
+                assert_int_equal(frame.code, 42);
+            if (types[t] == FRAME_DECLINE)
+                assert_int_equal(frame.ttl_ms, 42);
+        }
+    }
+    frame_out_deinit(&out);
+}
+
+static void names_out_of_size_are_malformed(void **state)
+{
+    (void)state;
+    struct frame_out out = {0};
+    struct frame frame;
+    frame_begin_names(&out, FRAME_JOIN, 0);
+    frame_add_name(&out, "", 0);
+    frame_end_items(&out);
+    assert_int_equal(frame_read(out.bytes, out.size, &frame), FRAME_MALFORMED);
+    char *text = calloc(1, 65536);
+    assert_non_null(text);
+    frame_begin_names(&out, FRAME_JOIN, 0);
+    frame_add_name(&out, text, 65536);
+    frame_end_items(&out);
+    assert_int_equal(frame_read(out.bytes, out.size, &frame), FRAME_MALFORMED);
+    free(text);
+    frame_out_deinit(&out);
+}
+
+static struct message a_message(unsigned variant)
+{
+    static const uint8_t payload[] = "payload";
+    struct message message = {.qos = (uint8_t)(variant % 3), .retain = variant & 4, .topic = "a/topic", .topic_size = 7,
+                              .payload = payload, .payload_size = variant & 8 ? 7 : 0,
+                              .properties = payload, .properties_size = variant & 16 ? 3 : 0};
+    message.stamp.wall_ms = 1ull << 41;
+    message.stamp.count = 9;
+    return message;
+}
+
+static void publications_are_read_as_written(void **state)
+{
+    (void)state;
+    struct frame_out out = {0};
+    struct frame frame;
+    struct publication publication;
+    frame_begin_publish(&out, 1000);
+    for (unsigned variant = 0; variant < 64; variant++) {
+        struct message message = a_message(variant);
+        frame_add_publication(&out, &message, message.retain && variant & 1, variant & 32 ? variant : UINT32_MAX);
+        if (variant % 7 == 0)
+            frame_add_skipped(&out);
+    }
+    frame_end_items(&out);
+    assert_int_equal(frame_read(out.bytes, out.size, &frame), FRAME_OK);
+    assert_int_equal(frame.sequence, 1000);
+    for (unsigned variant = 0; variant < 64; variant++) {
+        struct message message = a_message(variant);
+        assert_true(frame_next_publication(&frame, &publication));
+        assert_false(publication.skipped);
+        assert_int_equal(publication.qos, message.qos);
+        assert_int_equal(publication.retain, message.retain);
+        assert_int_equal(publication.snapshot, message.retain && variant & 1);
+        assert_memory_equal(publication.topic, "a/topic", 7);
+        assert_int_equal(publication.payload_size, message.payload_size);
+        assert_int_equal(publication.properties_size, message.properties_size);
+        assert_int_equal(publication.expiry_s, variant & 32 ? variant : UINT32_MAX);
+        assert_int_equal(publication.stamp_wall_ms, message.retain ? 1ull << 41 : 0);
+        assert_int_equal(publication.stamp_count, message.retain ? 9 : 0);
+        if (variant % 7 == 0) {
+            assert_true(frame_next_publication(&frame, &publication));
+            assert_true(publication.skipped);
+        }
+    }
+    assert_false(frame_next_publication(&frame, &publication));
+    frame_out_deinit(&out);
+}
+
+static void the_bounds_given_for_a_publication_hold(void **state)
+{
+    (void)state;
+    struct frame_out out = {0};
+    struct message message = a_message(2 | 4 | 8 | 16);
+    frame_begin_publish(&out, UINT64_MAX >> 1);
+    assert_true(out.size <= FRAME_PUBLISH_OVERHEAD);
+    message.stamp.wall_ms = UINT64_MAX;
+    message.stamp.count = UINT32_MAX;
+    size_t before = out.size;
+    frame_add_publication(&out, &message, true, UINT32_MAX - 1);
+    /* The long forms of the three lengths would add 4, 4 and 4 bytes. */
+    assert_true(out.size - before + 12 <= message.topic_size + message.payload_size + message.properties_size + FRAME_PUBLICATION_OVERHEAD);
+    frame_out_deinit(&out);
+}
+
+/* One frame of each type, to be cut and bent. */
+static size_t sample(unsigned index, uint8_t *bytes, size_t capacity)
+{
+    struct frame_out out = {0};
+    struct hello hello = a_hello();
+    switch (index % 12) {
+    case 0: frame_write_hello(&out, &hello); break;
+    case 1: frame_write_bye(&out, BYE_REFUSED, "the token has expired"); break;
+    case 2: write_names(&out, FRAME_JOIN, 3, 10); break;
+    case 3: write_names(&out, FRAME_LEAVE, 1, 40); break;
+    case 4: write_names(&out, FRAME_JOINED, 2, 5); break;
+    case 5: frame_write_plain(&out, FRAME_SYNCED); break;
+    case 6:
+        frame_begin_publish(&out, 5);
+        for (unsigned variant = 0; variant < 32; variant += 5) {
+            struct message message = a_message(variant);
+            frame_add_publication(&out, &message, false, 60);
+        }
+        frame_add_skipped(&out);
+        frame_end_items(&out);
+        break;
+    case 7: frame_write_ack(&out, 77); break;
+    case 8: write_names(&out, FRAME_INVITE, 2, 8); break;
+    case 9: write_names(&out, FRAME_DECLINE, 1, 8); break;
+    case 10: frame_write_plain(&out, FRAME_PING); break;
+    case 11: frame_write_plain(&out, FRAME_PONG); break;
+    }
+    assert_false(out.failed);
+    assert_true(out.size <= capacity);
+    memcpy(bytes, out.bytes, out.size);
+    size_t size = out.size;
+    frame_out_deinit(&out);
+    return size;
+}
+
+static void a_frame_cut_anywhere_or_with_a_tail_is_malformed(void **state)
+{
+    (void)state;
+    uint8_t bytes[1024];
+    struct frame frame;
+    for (unsigned index = 0; index < 12; index++) {
+        size_t size = sample(index, bytes, sizeof bytes - 1);
+        assert_int_equal(frame_read(bytes, size, &frame), FRAME_OK);
+        for (size_t cut = 0; cut < size; cut++) {
+            uint8_t *exact = malloc(cut + 1); /* so that the sanitizer sees a read beyond */
+            assert_non_null(exact);
+            memcpy(exact, bytes, cut);
+            exact = realloc(exact, cut ? cut : 1);
+            assert_int_equal(frame_read(exact, cut, &frame), FRAME_MALFORMED);
+            free(exact);
+        }
+        bytes[size] = 0;
+        assert_int_equal(frame_read(bytes, size + 1, &frame), FRAME_MALFORMED);
+    }
+}
+
+static void counts_are_believed_only_when_the_bytes_are_there(void **state)
+{
+    (void)state;
+    struct frame frame;
+    static const struct {
+        size_t size;
+        uint8_t bytes[12];
+    } lies[] = {
+        {5, {0xdd, 0xff, 0xff, 0xff, 0xff}},                   /* an array of 4 billion */
+        {7, {0x92, 3, 0xdd, 0x7f, 0xff, 0xff, 0xff}},          /* as many filters */
+        {8, {0x92, 3, 0x91, 0xdb, 0xff, 0xff, 0xff, 0xff}},    /* a text of 4 GiB */
+        {8, {0x93, 7, 1, 0xdd, 0xff, 0xff, 0xff, 0xff}},       /* publications */
+        {9, {0x93, 2, 1, 0xc6, 0xff, 0xff, 0xff, 0xff, 0}},    /* bin where text belongs */
+        {2, {0x91, 0}}, {2, {0x91, 13}}, {2, {0x91, 127}},     /* no such type */
+        {2, {0x92, 11}}, {1, {0x90}}, {1, {0xc0}},             /* too many fields, none, no array */
+        {5, {0x93, 7, 1, 0x91, 0x90}},                         /* a publication without fields */
+        {8, {0x93, 7, 1, 0x91, 0x93, 3, 0xa1, 't'}},           /* QoS 3 */
+        {9, {0x93, 7, 1, 0x91, 0x93, 8, 0xa1, 't', 0xc4}},     /* snapshot of what is not retained */
+        {10, {0x92, 8, 0xcf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}, /* cut */
+        {11, {0x92, 8, 0xcf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}, /* a sequence out of reach */
+    };
+    for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++)
+        assert_int_equal(frame_read(lies[i].bytes, lies[i].size, &frame), FRAME_MALFORMED);
+}
+
+static uint64_t next_random(uint64_t *random)
+{
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    return *random;
+}
+
+/* Whatever is read as good can be walked to its end within its bytes. */
+static void mutated_frames_do_no_harm(void **state)
+{
+    (void)state;
+    uint64_t random = 0x243f6a8885a308d3u;
+    uint8_t bytes[2048];
+    unsigned good = 0;
+    for (unsigned round = 0; round < 200000; round++) {
+        size_t size = sample((unsigned)next_random(&random), bytes, 1024);
+        for (uint64_t edits = next_random(&random) % 4; edits > 0; edits--) {
+            size_t at = next_random(&random) % size;
+            uint64_t kind = next_random(&random) % 4;
+            if (kind == 0)
+                bytes[at] = (uint8_t)next_random(&random);
+            else if (kind == 1)
+                bytes[at] ^= (uint8_t)(1u << next_random(&random) % 8);
+            else if (kind == 2 && size > 1)
+                memmove(bytes + at, bytes + at + 1, --size - at);
+            else
+                memmove(bytes + at + 1, bytes + at, size++ - at);
+        }
+        uint8_t *exact = malloc(size);
+        assert_non_null(exact);
+        memcpy(exact, bytes, size);
+        struct frame frame;
+        if (frame_read(exact, size, &frame) == FRAME_OK) {
+            struct publication publication;
+            const char *text;
+            size_t length, sum = 0;
+            good++;
+            if (frame.type == FRAME_PUBLISH)
+                while (frame_next_publication(&frame, &publication))
+                    sum += publication.topic_size + publication.payload_size + publication.properties_size;
+            else
+                while (frame_next_name(&frame, &text, &length))
+                    sum += length;
+            assert_true(sum <= size);
+        }
+        free(exact);
+    }
+    assert_true(good > 50000 && good < 190000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(hello_is_read_as_written),
+        cmocka_unit_test(names_are_read_as_written),
+        cmocka_unit_test(names_out_of_size_are_malformed),
+        cmocka_unit_test(publications_are_read_as_written),
+        cmocka_unit_test(the_bounds_given_for_a_publication_hold),
+        cmocka_unit_test(a_frame_cut_anywhere_or_with_a_tail_is_malformed),
+        cmocka_unit_test(counts_are_believed_only_when_the_bytes_are_there),
+        cmocka_unit_test(mutated_frames_do_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

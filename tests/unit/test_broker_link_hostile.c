@@ -1,0 +1,395 @@
+/* A peer with a good token that does not keep to the protocol costs itself alone. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "broker/frames.h"
+#include "peers.h"
+
+/* Site 0 is a whole broker, 1 an honest one, 2 and 3 are played by hand. */
+struct stage {
+    struct world world;
+    struct client *says, *hears;
+};
+
+static struct stage *stage_new(void)
+{
+    struct stage *stage = calloc(1, sizeof *stage);
+    assert_non_null(stage);
+    world_init(&stage->world, 2);
+    assert_true(world_start(&stage->world));
+    stage->says = client_connect(&stage->world, 0);
+    stage->hears = client_connect(&stage->world, 1);
+    client_subscribe(&stage->world, stage->hears, "honest", 1);
+    world_settle(&stage->world);
+    return stage;
+}
+
+static void stage_end(struct stage *stage)
+{
+    client_publish(&stage->world, stage->says, "honest", "still there", 1, false);
+    world_run(&stage->world, 1000);
+    assert_int_equal(client_got(stage->hears, "still there"), 1);
+    world_free(&stage->world);
+    free(stage);
+}
+
+static struct broker *broker_of(struct stage *stage)
+{
+    return stage->world.sites[0].broker;
+}
+
+static broker_handle accepted(struct stage *stage, int site)
+{
+    uint8_t key[32];
+    site_key(site, key);
+    broker_handle link = broker_link_open(broker_of(stage), stage->world.now_ms, false, NULL);
+    assert_true(link != 0);
+    broker_link_ready(broker_of(stage), stage->world.now_ms, link, key);
+    return link;
+}
+
+static void give(struct stage *stage, broker_handle link, const struct frame_out *frame)
+{
+    assert_false(frame->failed);
+    broker_link_input(broker_of(stage), stage->world.now_ms, link, frame->bytes, frame->size, true);
+}
+
+static struct hello hello_of(int site)
+{
+    static uint8_t tokens[SITES_MAX] = {0, 1, 2, 3};
+    uint8_t key[32];
+    struct hello hello = {.protocol_min = 1, .protocol_max = 1, .name = "played", .name_size = 6, .epoch = 1, .token = &tokens[site], .token_size = 1,
+                          .stream = 1, .first = 1, .frame_size_max = 1u << 20};
+    site_key(site, key);
+    memcpy(hello.id, key, sizeof hello.id);
+    return hello;
+}
+
+static broker_handle greeted(struct stage *stage, int site)
+{
+    broker_handle link = accepted(stage, site);
+    struct frame_out out = {0};
+    struct hello hello = hello_of(site);
+    frame_write_hello(&out, &hello);
+    give(stage, link, &out);
+    frame_out_deinit(&out);
+    assert_false(broker_link_ended(broker_of(stage), link));
+    return link;
+}
+
+/* The last frame the broker sent on the link. */
+static enum frame_type last_frame(struct stage *stage, broker_handle link, uint64_t *code)
+{
+    struct broker_span span;
+    struct frame frame = {.type = 0};
+    while (broker_link_output(broker_of(stage), stage->world.now_ms, link, &span)) {
+        assert_int_equal(frame_read(span.bytes, span.size, &frame), FRAME_OK);
+        broker_link_written(broker_of(stage), stage->world.now_ms, link);
+    }
+    *code = frame.code;
+    return frame.type;
+}
+
+static void assert_bye(struct stage *stage, broker_handle link, enum bye_code code)
+{
+    uint64_t said;
+    assert_true(broker_link_ended(broker_of(stage), link));
+    assert_int_equal(last_frame(stage, link, &said), FRAME_BYE);
+    assert_int_equal(said, code);
+}
+
+static void no_frame_is_heeded_before_the_hello(void **state)
+{
+    (void)state;
+    static const enum frame_type types[] = {FRAME_JOIN, FRAME_LEAVE, FRAME_INVITE, FRAME_DECLINE, FRAME_JOINED};
+    struct stage *stage = stage_new();
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        broker_handle link = accepted(stage, 2);
+        struct frame_out out = {0};
+        frame_begin_names(&out, types[i], 0);
+        frame_add_name(&out, "honest", 6);
+        frame_end_items(&out);
+        give(stage, link, &out);
+        frame_out_deinit(&out);
+        assert_bye(stage, link, BYE_MALFORMED);
+    }
+    assert_int_equal(world_counters(&stage->world, 0).frames_malformed, 5);
+    stage_end(stage);
+}
+
+static void a_bad_hello_is_refused(void **state)
+{
+    (void)state;
+    static uint8_t other_token = 3;
+    struct stage *stage = stage_new();
+    for (int fault = 0; fault < 5; fault++) {
+        broker_handle link = accepted(stage, 2);
+        struct frame_out out = {0};
+        struct hello hello = hello_of(2);
+        if (fault == 0)
+            hello.protocol_min = hello.protocol_max = 2;
+        if (fault == 1)
+            hello.token = &other_token; /* a leaked one */
+        if (fault == 2)
+            hello.id[3] ^= 1;
+        if (fault == 3)
+            hello.token_size = 0;
+        if (fault == 4)
+            hello.protocol_min = 2, hello.protocol_max = 1;
+        frame_write_hello(&out, &hello);
+        give(stage, link, &out);
+        frame_out_deinit(&out);
+        assert_bye(stage, link, fault == 0 || fault == 4 ? BYE_PROTOCOL : BYE_REFUSED);
+    }
+    assert_int_equal(world_counters(&stage->world, 0).links_refused, 5);
+    stage_end(stage);
+}
+
+static void an_earlier_run_of_a_peer_is_refused(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_new();
+    struct peer_id id;
+    uint8_t key[32];
+    site_key(2, key);
+    memcpy(id.bytes, key, sizeof id.bytes);
+    broker_peer_alive(broker_of(stage), stage->world.now_ms, &id, "played", 2);
+    broker_handle link = accepted(stage, 2);
+    struct frame_out out = {0};
+    struct hello hello = hello_of(2);
+    frame_write_hello(&out, &hello);
+    give(stage, link, &out);
+    frame_out_deinit(&out);
+    assert_bye(stage, link, BYE_EPOCH);
+    stage_end(stage);
+}
+
+static void a_second_hello_is_malformed(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_new();
+    broker_handle link = greeted(stage, 2);
+    struct frame_out out = {0};
+    struct hello hello = hello_of(2);
+    frame_write_hello(&out, &hello);
+    give(stage, link, &out);
+    frame_out_deinit(&out);
+    assert_bye(stage, link, BYE_MALFORMED);
+    stage_end(stage);
+}
+
+static void acknowledging_what_was_not_sent_is_malformed(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_new();
+    broker_handle link = greeted(stage, 2);
+    struct frame_out out = {0};
+    frame_write_ack(&out, 2);
+    give(stage, link, &out);
+    frame_out_deinit(&out);
+    assert_bye(stage, link, BYE_MALFORMED);
+    stage_end(stage);
+}
+
+static void a_frame_beyond_the_bound_is_not_gathered(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_new();
+    broker_handle link = accepted(stage, 2);
+    uint8_t piece[4096] = {0};
+    int pieces = 0;
+    for (; !broker_link_ended(broker_of(stage), link); pieces++)
+        broker_link_input(broker_of(stage), stage->world.now_ms, link, piece, sizeof piece, false);
+    assert_int_equal(pieces, 65536 / 4096 + 1);
+    assert_bye(stage, link, BYE_MALFORMED);
+    stage_end(stage);
+}
+
+static void a_publication_no_client_could_make_is_malformed(void **state)
+{
+    (void)state;
+    static const uint8_t identifier[] = {0x0b, 5}, unknown[] = {0x7f};
+    static const struct message bad[] = {
+        {.topic = "with/#", .topic_size = 6},
+        {.topic = "\xff", .topic_size = 1},
+        {.topic = "t", .topic_size = 1, .properties = identifier, .properties_size = 2},
+        {.topic = "t", .topic_size = 1, .properties = unknown, .properties_size = 1},
+    };
+    struct stage *stage = stage_new();
+    struct client *all = client_connect(&stage->world, 0);
+    client_subscribe(&stage->world, all, "#", 1);
+    world_run(&stage->world, 400);
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        broker_handle link = greeted(stage, 2);
+        struct frame_out out = {0};
+        struct message good = {.topic = "t", .topic_size = 1};
+        frame_begin_publish(&out, 1);
+        frame_add_publication(&out, &good, false, UINT32_MAX);
+        frame_add_publication(&out, &bad[i], false, UINT32_MAX);
+        frame_end_items(&out);
+        give(stage, link, &out);
+        frame_out_deinit(&out);
+        assert_bye(stage, link, BYE_MALFORMED);
+    }
+    world_settle(&stage->world);
+    assert_int_equal(all->received_count, 0); /* nothing of such a frame is taken */
+    stage_end(stage);
+}
+
+static void sys_topics_of_a_peer_are_not_shown(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_new();
+    struct client *all = client_connect(&stage->world, 0);
+    client_subscribe(&stage->world, all, "$SYS/#", 1);
+    world_settle(&stage->world);
+    broker_handle link = greeted(stage, 2);
+    struct frame_out out = {0};
+    struct message lie = {.topic = "$SYS/broker", .topic_size = 11};
+    frame_begin_publish(&out, 1);
+    frame_add_publication(&out, &lie, false, UINT32_MAX);
+    frame_end_items(&out);
+    give(stage, link, &out);
+    frame_out_deinit(&out);
+    world_settle(&stage->world);
+    assert_int_equal(all->received_count, 0);
+    assert_false(broker_link_ended(broker_of(stage), link));
+    stage_end(stage);
+}
+
+/* Numbers: a gap is counted as lost, a repetition is dropped and counted. */
+static void gaps_and_repetitions_are_counted(void **state)
+{
+    (void)state;
+    static const struct {
+        uint64_t first;
+        int count;
+        uint64_t lost, repeated;
+        int received;
+    } steps[] = {{1, 3, 0, 0, 3}, {4, 1, 0, 0, 4}, {2, 3, 0, 3, 4}, {4, 2, 0, 4, 5}, {9, 1, 3, 4, 6}, {1, 10, 3, 13, 7}};
+    struct stage *stage = stage_new();
+    struct client *all = client_connect(&stage->world, 0);
+    client_subscribe(&stage->world, all, "t", 0);
+    world_run(&stage->world, 400);
+    broker_handle link = greeted(stage, 2);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        struct frame_out out = {0};
+        struct message message = {.topic = "t", .topic_size = 1};
+        frame_begin_publish(&out, steps[i].first);
+        for (int n = 0; n < steps[i].count; n++)
+            frame_add_publication(&out, &message, false, UINT32_MAX);
+        frame_end_items(&out);
+        give(stage, link, &out);
+        frame_out_deinit(&out);
+        world_settle(&stage->world);
+        struct link_info info = {.lost = 0};
+        for (size_t at = 0; broker_link_at(broker_of(stage), at, &info) && strcmp(info.name, "site-2") != 0;)
+            at++;
+        assert_string_equal(info.name, "site-2");
+        assert_int_equal(info.lost, steps[i].lost);
+        assert_int_equal(info.repeated, steps[i].repeated);
+        assert_int_equal(all->received_count, steps[i].received);
+    }
+    stage_end(stage);
+}
+
+static uint64_t next_random(uint64_t *random)
+{
+    *random ^= *random << 13;
+    *random ^= *random >> 7;
+    *random ^= *random << 17;
+    return *random;
+}
+
+static void any_frame(struct frame_out *out, uint64_t *random)
+{
+    static const char *const names[] = {"honest", "a/b", "#", "+/b", "$SYS/x", "a/#", "bad/#/filter", "b"};
+    uint64_t kind = next_random(random) % 9;
+    struct message message = {.qos = (uint8_t)(next_random(random) % 3), .retain = next_random(random) % 2, .topic = "a/b", .topic_size = 3};
+    switch (kind) {
+    case 0: frame_write_plain(out, next_random(random) % 2 ? FRAME_PING : FRAME_SYNCED); break;
+    case 1: frame_write_ack(out, next_random(random) % 4); break;
+    case 2:
+    case 3:
+        frame_begin_publish(out, next_random(random) % 50);
+        for (uint64_t n = next_random(random) % 5; n > 0; n--)
+            frame_add_publication(out, &message, message.retain && next_random(random) % 2, next_random(random) % 2 ? UINT32_MAX : 9);
+        frame_end_items(out);
+        break;
+    default: {
+        static const enum frame_type types[] = {FRAME_JOIN, FRAME_LEAVE, FRAME_JOINED, FRAME_INVITE, FRAME_DECLINE};
+        frame_begin_names(out, types[kind - 4], next_random(random) % 2000);
+        for (uint64_t n = next_random(random) % 4; n > 0; n--) {
+            const char *name = names[next_random(random) % 8];
+            frame_add_name(out, name, strlen(name));
+        }
+        frame_end_items(out);
+    }
+    }
+}
+
+/* Two peers that say anything at any time, half of it damaged, with links opened and lost in between. */
+static void mutated_conversations_do_no_harm(void **state)
+{
+    (void)state;
+    struct stage *stage = stage_new();
+    uint64_t random = 0x9e3779b97f4a7c15u;
+    broker_handle links[2] = {0};
+    client_subscribe(&stage->world, stage->says, "a/#", 1);
+    struct frame_out out = {0};
+    for (int round = 0; round < 30000; round++) {
+        int played = (int)(next_random(&random) % 2);
+        broker_handle *link = &links[played];
+        if (!*link || broker_link_ended(broker_of(stage), *link)) {
+            if (*link && next_random(&random) % 2)
+                broker_link_closed(broker_of(stage), stage->world.now_ms, *link);
+            *link = accepted(stage, played + 2);
+            struct hello hello = hello_of(played + 2);
+            hello.first = 1 + next_random(&random) % 5;
+            hello.seen_epoch = hello.seen_stream = next_random(&random) % 3;
+            hello.expected = next_random(&random) % 3;
+            frame_write_hello(&out, &hello);
+            give(stage, *link, &out);
+            continue;
+        }
+        any_frame(&out, &random);
+        if (next_random(&random) % 3 == 0)
+            out.bytes[next_random(&random) % out.size] = (uint8_t)next_random(&random);
+        size_t cut = next_random(&random) % out.size;
+        broker_link_input(broker_of(stage), stage->world.now_ms, *link, out.bytes, cut, false);
+        broker_link_input(broker_of(stage), stage->world.now_ms, *link, out.bytes + cut, out.size - cut, true);
+        if (next_random(&random) % 4 == 0) {
+            uint64_t code;
+            last_frame(stage, *link, &code);
+        }
+        if (next_random(&random) % 8 == 0)
+            client_publish(&stage->world, stage->says, next_random(&random) % 2 ? "a/b" : "b", "m", (int)(next_random(&random) % 3), false);
+        if (next_random(&random) % 50 == 0)
+            world_run(&stage->world, next_random(&random) % 400);
+        if (stage->says->received_count > RECEIVED_MAX / 2)
+            stage->says->received_count = 0;
+    }
+    frame_out_deinit(&out);
+    stage_end(stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_frame_is_heeded_before_the_hello),
+        cmocka_unit_test(a_bad_hello_is_refused),
+        cmocka_unit_test(an_earlier_run_of_a_peer_is_refused),
+        cmocka_unit_test(a_second_hello_is_malformed),
+        cmocka_unit_test(acknowledging_what_was_not_sent_is_malformed),
+        cmocka_unit_test(a_frame_beyond_the_bound_is_not_gathered),
+        cmocka_unit_test(a_publication_no_client_could_make_is_malformed),
+        cmocka_unit_test(sys_topics_of_a_peer_are_not_shown),
+        cmocka_unit_test(gaps_and_repetitions_are_counted),
+        cmocka_unit_test(mutated_conversations_do_no_harm),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
