@@ -155,11 +155,14 @@ class Daemon:
     def stop(self, number=signal.SIGTERM, timeout_s=DEADLINE_S):
         """Asks it to end and returns the exit status."""
         self._end(number)
+        return self.wait_end(timeout_s)
+
+    def wait_end(self, timeout_s=DEADLINE_S):
         try:
             return self.process.wait(timeout_s)
         except subprocess.TimeoutExpired:
             self.kill()
-            raise AssertionError(f"{self.name} did not end within {timeout_s:g} s of signal {number}")
+            raise AssertionError(f"{self.name} did not end within {timeout_s:g} s of its signal")
 
     def log(self):
         return self.log_path.read_text(errors="replace") if self.log_path.exists() else ""
@@ -337,19 +340,16 @@ class Federation:
     def close(self):
         """Ends everything. Returns the faults found, those of an orderly end included."""
         found = self.faults()
-        for broker in self:
-            if broker.wanted and broker.process.poll() is None:
-                os.kill(broker.process.pid, signal.SIGTERM)
-        for broker in self:
-            if broker.wanted:
-                try:
-                    status = broker.stop(timeout_s=DEADLINE_S)
-                    if status != 0 and not found:
-                        found.append(f"{broker.name}: exit status {status} after SIGTERM")
-                except AssertionError as error:
-                    found.append(str(error))
-            else:
-                broker.kill()
+        ending = [broker for broker in self if broker.wanted]
+        for broker in ending:
+            broker._end(signal.SIGTERM)
+        for broker in ending:
+            try:
+                status = broker.wait_end()
+                if status != 0 and not found:
+                    found.append(f"{broker.name}: exit status {status} after SIGTERM")
+            except AssertionError as error:
+                found.append(str(error))
         for fault in self.faults():
             if fault not in found:
                 found.append(fault)

@@ -52,6 +52,10 @@ def main():
     options = parser.parse_args()
     if options.against:
         os.environ["HOBNOB_SYSTEM_AGAINST"] = options.against
+    build = Path(os.environ.get("HOBNOB_BUILD", HERE.parents[1] / "build" / "debug"))
+    if not options.against and not (build / "hobnobd").exists():
+        print(f"there is no hobnobd in {build}: build it, or set HOBNOB_BUILD")
+        return 2
     passed = failed = skipped = 0
     for turn in range(options.times):
         found = unittest.TestLoader().discover(str(HERE), pattern="test_plain_mqtt.py" if options.against else "test_*.py")

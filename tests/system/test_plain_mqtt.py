@@ -317,11 +317,18 @@ class Sessions(PlainMqtt):
         second = self.paho("twice" + self.kind, **options)
         self.assertTrue(second.session_present)
         wait_until("the first connection is closed", lambda: first.disconnects)
-        if version == V5 and not AGAINST_MOSQUITTO:
-            self.assertEqual(first.disconnects[0], 0x8E)
         self.paho(version=version).publish(self.topic(), b"to the second", 1)
         second.wait_payload(b"to the second")
         self.assertEqual(first.payloads(), [])
+
+    def test_who_is_taken_over_is_told_so(self):
+        first, second = self.closing(Raw(self.broker)), self.closing(Raw(self.broker))
+        for raw in (first, second):
+            raw.send(raw_connect("told", version=5))
+            self.assertEqual(raw.packet()[0], 0x20)
+        kind, body = first.packet()
+        self.assertEqual((kind, body[0]), (0xE0, 0x8E))
+        self.assertIsNone(first.packet())
 
     def test_an_unacknowledged_message_is_sent_again_with_dup(self):
         raw = self.closing(Raw(self.broker))

@@ -81,7 +81,7 @@ class Init(SystemTest):
 
     def test_a_place_that_does_not_exist_or_may_not_be_written(self):
         self.one_line(hobnob("init", self.folder() / "no" / "such" / "fed", "--brokers", "a", status=1), "no/such")
-        self.one_line(hobnob("init", "/proc/fed", "--brokers", "a", status=1), "/proc/fed")
+        self.one_line(hobnob("init", "/proc/fed", "--brokers", "a", status=1), "/proc")
 
     def test_names_that_cannot_be(self):
         for names in ("", "a,a", "a/b", "..", "a,,b", "x" * 64, "a b"):
@@ -94,9 +94,10 @@ class Init(SystemTest):
 
     def test_hosts_and_ports_are_written(self):
         base = free_ports(3)[0]
-        folder = self.made("--host", "edge-2=10.1.2.3", "--ports", f"mqtt={base},peers={base + 1000}")
+        folder = self.made("--host", "edge-1=10.1.2.2", "--host", "edge-2=10.1.2.3", "--host", "edge-3=site.example", "--ports", f"mqtt={base},peers={base + 1000}")
         self.assertIn("10.1.2.3", (folder / "edge-1" / "hobnob.yaml").read_text())
-        self.assertIn(f":{base + 2}", (folder / "edge-3" / "hobnob.yaml").read_text())
+        self.assertIn("site.example", (folder / "edge-1" / "hobnob.yaml").read_text())
+        self.assertIn(f":{base}\n", (folder / "edge-3" / "hobnob.yaml").read_text(), "each host has the first port")
 
 
 class KeysAndTokens(SystemTest):
@@ -150,7 +151,7 @@ class KeysAndTokens(SystemTest):
 
     def test_wrong_usage_is_status_2_with_a_suggestion(self):
         table = [(["int"], "init"), (["token", "mnit"], "mint"), (["key", "new", "--kind", "brokr", "--out", self.place / "x"], "broker"),
-                 (["init", self.place / "y", "--broker", "a"], "--brokers"), (["members", "--jsno"], "--json"), ([], "hobnob"), (["init"], "DIR")]
+                 (["init", self.place / "y", "--brokres", "a"], "--brokers"), (["members", "--jsno"], "--json"), ([], "hobnob"), (["init"], "DIR")]
         for arguments, suggestion in table:
             with self.subTest(arguments=[str(a) for a in arguments]):
                 done = hobnob(*arguments, status=2)

@@ -73,9 +73,11 @@ class Trust(SystemTest):
         wait_until("edge-2 says why it is refused", lambda: self.bad.log_lines("token", *words), 10)
         holds("edge-2 stays outside, the others go on", lambda: self.outside() and self.undisturbed(), 2.0)
         for name in ("edge-1", "edge-3"):
-            self.assertEqual(len(self.fed[name].log_lines("refus", *words)), 1, f"one line at {name}:\n{self.fed[name].log()}")
+            # One from the gossip, and one more if it tried to make a link all the same; not one for every attempt.
+            self.assertEqual(len(self.fed[name].log_lines("warning refused ", *words)), 1, f"one line at {name}:\n{self.fed[name].log()}")
+            self.assertLessEqual(len(self.fed[name].log_lines("refus", *words)), 2, f"one line more at {name}:\n{self.fed[name].log()}")
             self.assertNotIn(b"smuggled", self.receivers[name].payloads())
-        self.assertLessEqual(len(self.bad.log_lines("refus", *words)), 2, f"one line for each that refuses:\n{self.bad.log()}")
+        self.assertLessEqual(len(self.bad.log_lines("refuse", *words)), 4, f"no more for each that refuses:\n{self.bad.log()}")
         self.assertEqual([p for p in inner.payloads() if p.startswith(b"good")], [])
         # With its right token it is one of them again.
         self.bad.stop()
@@ -126,6 +128,10 @@ class Trust(SystemTest):
 
     def test_alg_none(self):
         self.token.write_text(b64(json.dumps({"alg": "none", "typ": "JWT"}).encode()) + "." + self.claims() + ".")
+        self.refused("the token")
+
+    def test_alg_none_with_a_signature(self):
+        self.token.write_text(b64(json.dumps({"alg": "none", "typ": "JWT"}).encode()) + "." + self.claims() + "." + self.good_token.split(".")[2])
         self.refused("none")
 
     def test_changed_claims_under_the_old_signature(self):
@@ -133,7 +139,7 @@ class Trust(SystemTest):
         claims["exp"] += 1000
         head, _, signature = self.good_token.split(".")
         self.token.write_text(".".join([head, b64(json.dumps(claims).encode()), signature]))
-        self.refused("signature")
+        self.refused("changed after it was signed")
 
     def test_a_wrong_gossip_key_is_ignored_and_counted(self):
         other = self.folder()
