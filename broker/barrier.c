@@ -140,10 +140,9 @@ void barriers_tick(struct federation *federation)
 
 void barriers_deinit(struct federation *federation)
 {
+    while (federation->barriers)
+        expire(federation, federation->barriers); /* no interest may point to it any more */
     struct barrier *barrier, *next;
-    DL_FOREACH_SAFE(federation->barriers, barrier, next) {
-        free(barrier);
-    }
     DL_FOREACH_SAFE(federation->released, barrier, next) {
         free(barrier);
     }

@@ -49,7 +49,7 @@ struct peer *peers_make(struct federation *federation, const struct peer_id *id)
     if (peer)
         return peer;
     size_t index = free_slot(federation);
-    peer = index >= federation->limits.peers_max || index > UINT16_MAX ? NULL : calloc(1, sizeof *peer);
+    peer = index >= federation->limits.peers_max || index >= PEERS_INDEX_MAX ? NULL : calloc(1, sizeof *peer);
     if (!peer)
         return NULL;
     peer->subscriber.kind = SUBSCRIBER_PEER;

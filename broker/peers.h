@@ -20,6 +20,7 @@
 
 /* Bounds that are not worth a setting. */
 enum {
+    PEERS_INDEX_MAX = 32768,           /* an index and the number of wants fit 16 bits */
     PEER_JOINS_MAX = 65536,            /* filters a peer may join here */
     PEER_ROWS_MAX = 8192,              /* registry rows of each kind per peer */
     PEER_INVITES_MAX = 4096,           /* topics a peer is invited to or has declined at one time */
