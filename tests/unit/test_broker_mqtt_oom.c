@@ -1,0 +1,139 @@
+/* A conversation, once for each allocation that fails: nothing crashes or leaks, nobody else is hurt, and once memory is there
+ * again the broker serves as before. */
+#include "broker/federation.h"
+#include "conversation.h"
+
+void *__real_malloc(size_t size);
+void *__real_calloc(size_t count, size_t size);
+void *__real_realloc(void *memory, size_t size);
+void *__wrap_malloc(size_t size);
+void *__wrap_calloc(size_t count, size_t size);
+void *__wrap_realloc(void *memory, size_t size);
+
+static struct {
+    bool armed, failed;
+    long left; /* allocations until the one that fails */
+} shortage;
+
+static bool fails(void)
+{
+    if (!shortage.armed || shortage.left-- != 0)
+        return false;
+    shortage.failed = true;
+    return true;
+}
+
+void *__wrap_malloc(size_t size)
+{
+    return fails() ? NULL : __real_malloc(size);
+}
+
+void *__wrap_calloc(size_t count, size_t size)
+{
+    return fails() ? NULL : __real_calloc(count, size);
+}
+
+void *__wrap_realloc(void *memory, size_t size)
+{
+    return fails() ? NULL : __real_realloc(memory, size);
+}
+
+static void short_of(long allocation)
+{
+    shortage.armed = true;
+    shortage.failed = false;
+    shortage.left = allocation;
+}
+
+static void enough(void)
+{
+    shortage.armed = false;
+}
+
+static void a_new_broker_is_whole_or_none(void **state)
+{
+    struct broker_options options = {.name = "edge-1", .epoch = 1};
+    (void)state;
+
+    for (long n = 0;; n++) {
+        struct broker *broker;
+        short_of(n);
+        broker = broker_new(&options, 0);
+        enough();
+        broker_free(broker);
+        if (!shortage.failed) {
+            assert_non_null(broker);
+            assert_true(n > 5);
+            return;
+        }
+    }
+}
+
+/* What the broker does while memory is short; what the test itself allocates comes before or after. */
+static void talk(struct world *world, broker_handle *talker, const struct packet *all, size_t step)
+{
+    *talker = broker_client_open(world->broker, world->now, true, "127.0.0.1:1");
+    for (size_t at = 0; at < all->size; at += step)
+        broker_client_input(world->broker, world->now, *talker, all->bytes + at, all->size - at < step ? all->size - at : step);
+    broker_client_closed(world->broker, world->now, *talker);
+    broker_tick(world->broker, world->now + 3000);
+}
+
+static void serves_as_before(struct world *world, struct client *watcher)
+{
+    struct client fresh;
+    char got[1024];
+
+    client_connect(world, &fresh, 5, "fresh");
+    client_subscribe(&fresh, "after", 1);
+    say_publish(&fresh, &(struct publish){.topic = "after", .payload = "x", .qos = 1, .id = 1});
+    expect(&fresh, "publish q1 id=1 after 'x'");
+    expect(&fresh, "puback 1");
+    client_cut(&fresh);
+    /* The watcher may have been told that there was no memory for it. */
+    client_read(watcher);
+    if (broker_client_ended(world->broker, watcher->handle))
+        return;
+    do {
+        next_packet(watcher, got, sizeof got);
+    } while (got[0] != '\0' && strstr(got, " after ") == NULL);
+    assert_non_null(strstr(got, " after "));
+}
+
+static void each_allocation_of_a_conversation_may_fail(void **state)
+{
+    (void)state;
+    for (int version = 4; version <= 5; version++) {
+        struct packet all = conversation(version);
+        for (size_t step = 7; step < 5000; step *= 600) {
+            for (long n = 0;; n++) {
+                struct world world = {0};
+                struct client watcher;
+                broker_handle talker;
+                world_begin(&world);
+                client_connect(&world, &watcher, 5, "watcher");
+                client_subscribe(&watcher, "#", 2);
+                short_of(n);
+                talk(&world, &talker, &all, step);
+                enough();
+                world.now += 3000;
+                serves_as_before(&world, &watcher);
+                client_cut(&watcher);
+                world_end(&world);
+                if (!shortage.failed) {
+                    assert_true(n > 30);
+                    break;
+                }
+            }
+        }
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_new_broker_is_whole_or_none),
+        cmocka_unit_test(each_allocation_of_a_conversation_may_fail),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
