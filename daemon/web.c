@@ -31,20 +31,19 @@ static const struct lws_protocols secure_protocols[] = {
     {NULL, NULL, 0, 0, 0, NULL, 0},
 };
 
-/* libwebsockets logs without a context, for the whole process: the latest web is the one that hears it. */
+/* libwebsockets logs without a context, for the whole process: the latest web is the one that hears it. Its errors are mostly what strangers sent; those that
+ * end in something for us to do are reported where the call failed. */
 static const struct web *log_listener;
 
 static void on_library_log(int level, const char *line) {
-    size_t size = strcspn(line, "\n");
+    (void)level;
     if (log_listener == NULL) return;
-    log_text(log_listener->server->log, level == LLL_ERR ? LOG_LEVEL_WARNING : LOG_LEVEL_DEBUG, "libwebsockets", "%.*s", (int)size, line);
+    log_text(log_listener->server->log, LOG_LEVEL_DEBUG, "libwebsockets", "%.*s", (int)strcspn(line, "\n"), line);
 }
 
 static void listen_to_library(struct web *web) {
-    int levels = LLL_ERR;
-    if (log_wants(web->server->log, LOG_LEVEL_DEBUG)) levels |= LLL_WARN | LLL_NOTICE;
     log_listener = web;
-    lws_set_log_level(levels, on_library_log);
+    lws_set_log_level(log_wants(web->server->log, LOG_LEVEL_DEBUG) ? LLL_ERR | LLL_WARN | LLL_NOTICE : 0, on_library_log);
 }
 
 /* ---- requests that are no WebSocket yet ---- */

@@ -128,6 +128,12 @@ static void on_acceptable(uv_poll_t *poll, int status, int events) {
 static bool listen_on(struct web *web, enum web_kind kind, const struct config_address *address, const char *what, char error[SERVER_ERROR_MAX]) {
     struct sockaddr_storage sockaddr;
     char fix[128];
+    /* The configuration is checked for this; should a name resolve to something else after that, it is still not served. */
+    if (kind == WEB_ADMIN && !config_ip_is_loopback(address->ip)) {
+        snprintf(error, SERVER_ERROR_MAX, "%s:%u (listen.admin) is not a loopback address, and the admin port has no token to ask for; write 127.0.0.1:%u",
+                 address->host, address->port, address->port);
+        return false;
+    }
     socklen_t size = to_sockaddr(address, &sockaddr);
     int fd = size == 0 ? -EINVAL : open_socket(&sockaddr, size);
     if (fd < 0) {

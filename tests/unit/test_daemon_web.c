@@ -251,6 +251,18 @@ static void port_in_use_is_an_error_with_a_remedy(void **state) {
     assert_non_null(strstr(error, "no such address"));
 }
 
+static void admin_port_is_for_loopback_only(void **state) {
+    struct site *site = *state;
+    struct config config = site->fake.config;
+    struct server server = site->fake.server;
+    char error[SERVER_ERROR_MAX] = "";
+    server.config = &config;
+    snprintf(config.listen.admin.items[0].ip, sizeof config.listen.admin.items[0].ip, "0.0.0.0");
+    assert_null(web_new(&server, error));
+    assert_non_null(strstr(error, "listen.admin"));
+    assert_non_null(strstr(error, "loopback"));
+}
+
 static void admin_connections_are_bounded(void **state) {
     struct site *site = *state;
     struct caller callers[40];
@@ -509,6 +521,7 @@ int main(void) {
         TEST(members_and_status_have_the_promised_fields),
         cmocka_unit_test(only_names_of_this_host_are_ours),
         TEST(port_in_use_is_an_error_with_a_remedy),
+        TEST(admin_port_is_for_loopback_only),
         TEST(admin_connections_are_bounded),
         TEST(the_right_path_and_subprotocol_only),
         TEST(packets_may_span_messages_and_fragments),
