@@ -46,6 +46,10 @@ bool broker_next_row(struct broker *broker, struct broker_row_change *change);
  * the peers to know it. */
 void broker_row_sequenced(struct broker *broker, uint64_t now_ms, uint64_t ticket, uint64_t sequence);
 
+/* This broker's own epoch was raised (gossip found that others remember a later run): its links begin anew under it, since a peer
+ * that knows the new epoch refuses a hello with the old one. A lower one than the present changes nothing. */
+void broker_set_epoch(struct broker *broker, uint64_t now_ms, uint64_t epoch);
+
 /* ---- links ---- */
 
 /* The next peer to dial; false when there is none. Answer with broker_link_open(..., dialled = true) at once

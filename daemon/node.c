@@ -126,7 +126,10 @@ static void on_gossip_event(struct node *node, uint64_t now_ms, const struct gos
         broker_peer_row(node->broker, now_ms, &peer, (enum row_kind)event->row_kind, event->filter, event->filter_size, event->active);
         break;
     case GOSSIP_KNOWS: broker_peer_knows(node->broker, now_ms, &peer, event->sequence); break;
-    case GOSSIP_EPOCH: node->ports.save_epoch(node->ports.context, event->epoch); break;
+    case GOSSIP_EPOCH:
+        node->ports.save_epoch(node->ports.context, event->epoch);
+        broker_set_epoch(node->broker, now_ms, event->epoch);
+        break;
     case GOSSIP_REFUSED:
     case GOSSIP_REFUSED_US:
     case GOSSIP_CLONED:
