@@ -90,7 +90,7 @@ static void complete(struct gossip *gossip)
             struct message head = evidence_head_of(gossip->self);
             reply_add(gossip, &head);
         }
-        if (!member_is_visible(sender))
+        if (!member_is_visible(sender) && !sender->refused) /* an answer would not make a refused one visible, only beget the next question */
             probe_add_to_reply(gossip, sender);
     }
 }
