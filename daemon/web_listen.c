@@ -2,6 +2,7 @@
  * spent on them, and each knows which listener it came through. */
 #include <errno.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,9 @@
 
 #define BACKLOG 1024
 #define ACCEPTS_PER_TURN 64
+#define KEEP_ALIVE_IDLE_S 60
+#define KEEP_ALIVE_INTERVAL_S 10
+#define KEEP_ALIVE_PROBES 6
 #define ACCEPT_PAUSE_MS 100 /* after descriptors ran out: a level-triggered poll would spin */
 
 static const char *remedy(int error, uint16_t port, char text[128], const char *what) {
@@ -61,6 +65,16 @@ static int open_socket(const struct sockaddr_storage *address, socklen_t size) {
     return -error;
 }
 
+/* libwebsockets does this for sockets that it accepts itself. Failure costs speed only. */
+static void set_options(int fd) {
+    const int yes = 1, idle_s = KEEP_ALIVE_IDLE_S, interval_s = KEEP_ALIVE_INTERVAL_S, probes = KEEP_ALIVE_PROBES;
+    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
+    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
+    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
+}
+
 static void adopt(struct web_listener *listener, int fd, const struct sockaddr_storage *from) {
     struct web *web = listener->web;
     web->counters.accepted++;
@@ -71,6 +85,7 @@ static void adopt(struct web_listener *listener, int fd, const struct sockaddr_s
     }
     char ip[46] = "";
     uint16_t port = from_sockaddr(from, ip);
+    set_options(fd);
     connection->from_loopback = config_ip_is_loopback(ip);
     snprintf(connection->address, sizeof connection->address, from->ss_family == AF_INET6 ? "[%s]:%u" : "%s:%u", ip, port);
     lws_adopt_desc_t adoption = {.vh = listener->kind == WEB_PEERS ? web->secure : web->plain,

@@ -3,6 +3,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <unistd.h>
@@ -122,6 +123,20 @@ static void frames_arrive_in_order_and_apart(void **state) {
     assert_true(fake_wait(&pair->loop, sixty_at_b, pair));
     assert_int_equal(end_b(pair)->input.size, 60);
     assert_memory_equal(end_b(pair)->input.bytes, bytes, 60);
+}
+
+/* Nagle's algorithm and delayed acknowledgements together would hold a small frame back for 40 ms. */
+static void frames_do_not_wait_for_more(void **state) {
+    struct pair *pair = *state;
+    link_up(pair);
+    struct web *webs[] = {pair->a.server.web, pair->b.server.web};
+    for (size_t i = 0; i < 2; i++) {
+        int on = 0;
+        socklen_t size = sizeof on;
+        assert_non_null(webs[i]->connections);
+        assert_int_equal(getsockopt(lws_get_socket_fd(webs[i]->connections->wsi), IPPROTO_TCP, TCP_NODELAY, &on, &size), 0);
+        assert_int_equal(on, 1);
+    }
 }
 
 static bool both_closed(void *context) {
@@ -346,6 +361,7 @@ int main(void) {
         TEST(both_sides_learn_the_key_of_the_other),
         TEST(frame_of_any_size_arrives_as_one_message),
         TEST(frames_arrive_in_order_and_apart),
+        TEST(frames_do_not_wait_for_more),
         TEST(ended_link_sends_what_is_left_and_closes),
         TEST(dial_to_a_closed_port_ends_as_closed),
         TEST(dial_that_nobody_answers_is_dropped_once_the_broker_gives_up),
