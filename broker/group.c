@@ -94,7 +94,6 @@ enum group_result group_join(struct federation *federation, struct peer *peer, c
         free(join);
         return GROUP_NO_MEMORY;
     }
-    federation->generation++;
     return GROUP_OK;
 }
 

@@ -164,7 +164,7 @@ struct federation {
     struct barrier *barriers, *released;
     uint64_t barrier_numbers;
 
-    uint64_t generation;  /* changes with anything that decides who is to be invited */
+    uint64_t generation;  /* changes with anything after which somebody more may have to be invited */
     uint64_t publication; /* number of the one being published */
     struct timers link_timers, peer_timers, linger_timers, barrier_timers;
     struct timer advert_timer;

@@ -393,6 +393,7 @@ static void a_restarted_peer_gets_what_waits_and_joins_again(void **state)
     world_run(world, 500);
     assert_true(site_start(world, 1));
     world_tell_alive(world, 0, 1);
+    assert_int_equal(world_link(world, 0, 1).joined_here, 0); /* the earlier run's */
     world_tell_alive(world, 1, 0);
     struct client *again = client_connect(world, 1);
     client_subscribe(world, again, "t", 1);
@@ -482,11 +483,14 @@ static void private_topics_never_cross(void **state)
     client_subscribe(world, hears, "#", 1);
     client_subscribe(world, hears, "local/a", 1);
     client_subscribe(world, says, "local/b", 1);
+    client_subscribe(world, says, "#", 1);
     world_run(world, 1000);
     client_publish(world, says, "local/a", "secret", 1, false);
     client_publish(world, says, "open/a", "public", 1, false);
     client_publish(world, hears, "local/b", "from outside", 1, false);
+    client_publish(world, hears, "open/b", "let in", 1, false);
     world_run(world, 1000);
+    assert_int_equal(client_got(says, "let in"), 1);
     assert_int_equal(client_got(hears, "retained"), 1);
     assert_int_equal(client_got(hears, "public"), 1);
     assert_int_equal(client_got(hears, "secret") + client_got(hears, "retained secret"), 0);
@@ -689,6 +693,156 @@ static void an_expired_token_cuts_the_link(void **state)
     end(world);
 }
 
+/* Everything of a publication crosses: properties as they were, the expiry interval less the time that passed. */
+static void properties_and_expiry_cross(void **state)
+{
+    (void)state;
+    static const uint8_t connect[] = {0x10, 15, 0, 4, 'M', 'Q', 'T', 'T', 5, 2, 0, 0, 0, 0, 2, 'v', '5'};
+    static const uint8_t subscribe[] = {0x82, 7, 0, 1, 0, 0, 1, 't', 1};
+    struct world *world = started(2);
+    struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
+    client_send(world, says, (const uint8_t[]){0xe0, 0}, 2);
+    client_send(world, hears, (const uint8_t[]){0xe0, 0}, 2);
+    world_settle(world);
+    says->handle = broker_client_open(world->sites[0].broker, world->now_ms, true, "v5");
+    hears->handle = broker_client_open(world->sites[1].broker, world->now_ms, true, "v5");
+    client_send(world, says, connect, sizeof connect);
+    client_send(world, hears, connect, sizeof connect);
+    client_send(world, hears, subscribe, sizeof subscribe);
+    world_run(world, 400);
+    assert_int_equal(hears->subacks, 1);
+    static const uint8_t properties[] = {19, 2, 0, 0, 0, 10, 3, 0, 1, 'c', 0x26, 0, 1, 'k', 0, 2, 'v', 'w', 1, 1};
+    uint8_t body[64] = {0, 1, 't'};
+    memcpy(body + 3, properties, sizeof properties);
+    body[3 + sizeof properties] = 'p';
+    world->apart[0][1] = true; /* so that it has to wait a little */
+    client_packet(world, says, 0x30, body, 3 + sizeof properties + 1);
+    world_run(world, 3000);
+    world->apart[0][1] = false;
+    world_run(world, 1900);
+    assert_int_equal(hears->received_count, 1);
+    const uint8_t *got = (const uint8_t *)hears->received[0].payload;
+    assert_int_equal(hears->received[0].payload_size, sizeof properties + 1);
+    assert_int_equal(got[0], 19);
+    unsigned seen = 0, expiry = 0;
+    for (size_t at = 1; at < sizeof properties;) {
+        static const uint8_t content_type[] = {3, 0, 1, 'c'}, user[] = {0x26, 0, 1, 'k', 0, 2, 'v', 'w'}, format[] = {1, 1};
+        if (got[at] == 2) {
+            expiry = got[at + 4];
+            at += 5;
+        } else if (memcmp(got + at, content_type, sizeof content_type) == 0) {
+            at += sizeof content_type, seen |= 1;
+        } else if (memcmp(got + at, user, sizeof user) == 0) {
+            at += sizeof user, seen |= 2;
+        } else {
+            assert_memory_equal(got + at, format, sizeof format);
+            at += sizeof format, seen |= 4;
+        }
+    }
+    assert_int_equal(seen, 7);
+    assert_true(expiry >= 5 && expiry <= 7);
+    assert_int_equal(got[sizeof properties], 'p');
+    end(world);
+}
+
+static void what_expired_on_the_way_is_not_sent_and_not_lost(void **state)
+{
+    (void)state;
+    static const uint8_t connect[] = {0x10, 15, 0, 4, 'M', 'Q', 'T', 'T', 5, 2, 0, 0, 0, 0, 2, 'v', '5'};
+    static const uint8_t publish[] = {0x30, 10, 0, 1, 't', 5, 2, 0, 0, 0, 1, 'x'};
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    says->handle = broker_client_open(world->sites[0].broker, world->now_ms, true, "v5");
+    client_send(world, says, connect, sizeof connect);
+    world->apart[0][1] = true;
+    world_cut(world, 0, 1);
+    client_send(world, says, publish, sizeof publish);
+    world_run(world, 2000);
+    world->apart[0][1] = false;
+    world_run(world, 3000);
+    assert_true(world_link(world, 0, 1).state == LINK_UP);
+    assert_int_equal(client_got(hears, "x"), 0);
+    assert_int_equal(world_link(world, 1, 0).lost, 0);
+    assert_int_equal(world_link(world, 0, 1).outbox_messages, 0);
+    end(world);
+}
+
+static void a_topic_is_invited_once_until_it_is_answered(void **state)
+{
+    (void)state;
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    world->sites[0].mute = true;
+    client_subscribe(world, hears, "u/#", 1);
+    world_run(world, 400);
+    uint64_t invites = world_link(world, 0, 1).invites_sent;
+    world->hold_frames = true;
+    for (int i = 0; i < 5; i++) {
+        client_publish(world, says, "u/1", "m", 1, false);
+        world_run(world, 20);
+    }
+    assert_int_equal(world_link(world, 0, 1).invites_sent, invites + 1);
+    world->hold_frames = false;
+    world_run(world, 100);
+    assert_int_equal(client_got(hears, "m"), 5);
+    end(world);
+}
+
+static void a_snapshot_repeats_nothing_another_join_had(void **state)
+{
+    (void)state;
+    struct world *world = started(2);
+    struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
+    client_publish(world, says, "r/1", "one", 1, true);
+    client_publish(world, says, "r/2", "two", 1, true);
+    client_subscribe(world, hears, "r/1", 1);
+    world_run(world, 400);
+    assert_int_equal(world_link(world, 0, 1).publications_sent, 1);
+    client_subscribe(world, hears, "r/+", 1);
+    world_run(world, 400);
+    assert_int_equal(world_link(world, 0, 1).publications_sent, 2);
+    assert_int_equal(client_got(hears, "two"), 1);
+    end(world);
+}
+
+static void a_snapshot_is_of_the_brokers_own_clients(void **state)
+{
+    (void)state;
+    struct world *world = started(3);
+    struct client *first = client_connect(world, 0), *second = client_connect(world, 1), *third = client_connect(world, 2);
+    client_publish(world, first, "r/1", "of the first", 1, true);
+    client_subscribe(world, second, "r/+", 1);
+    world_run(world, 400);
+    client_publish(world, second, "r/2", "of the second", 1, true);
+    world_run(world, 400);
+    client_subscribe(world, third, "r/+", 1);
+    world_run(world, 400);
+    assert_int_equal(client_got(third, "of the first"), 1);
+    assert_int_equal(client_got(third, "of the second"), 1);
+    assert_int_equal(world_link(world, 1, 2).publications_sent, 1);
+    end(world);
+}
+
+/* The join ended, but the peer's row still asks for the topic: the next publication invites. */
+static void after_a_leave_an_interest_is_seen_again(void **state)
+{
+    (void)state;
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    client_publish(world, says, "t", "settled", 1, false);
+    world_run(world, 100);
+    world->sites[0].deaf = true; /* the withdrawal of the row does not arrive */
+    client_unsubscribe(world, hears, "t");
+    world_run(world, 5100);
+    assert_int_equal(world_link(world, 0, 1).joined_here, 0);
+    client_subscribe(world, hears, "t", 1);
+    world->sites[1].mute = true;
+    client_publish(world, says, "t", "again", 1, false);
+    world_run(world, 1000);
+    assert_int_equal(client_got(hears, "again"), 1);
+    end(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -722,6 +876,12 @@ int main(void)
         cmocka_unit_test(a_new_link_says_all_joins_anew),
         cmocka_unit_test(a_peer_that_is_gone_leaves_nothing),
         cmocka_unit_test(an_expired_token_cuts_the_link),
+        cmocka_unit_test(properties_and_expiry_cross),
+        cmocka_unit_test(what_expired_on_the_way_is_not_sent_and_not_lost),
+        cmocka_unit_test(a_topic_is_invited_once_until_it_is_answered),
+        cmocka_unit_test(a_snapshot_repeats_nothing_another_join_had),
+        cmocka_unit_test(a_snapshot_is_of_the_brokers_own_clients),
+        cmocka_unit_test(after_a_leave_an_interest_is_seen_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
