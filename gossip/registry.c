@@ -281,8 +281,8 @@ static struct staging *stage(struct registry *registry, const struct head *head,
         struct staging *staging = &registry->staging[i];
         if (staging->used && staging->head.checkpoint_sequence == head->checkpoint_sequence)
             return staging;
-        if (!worst || !staging->used || (worst->used && staging->size < worst->size))
-            worst = staging;
+        bool better = !worst || (worst->used && (!staging->used || staging->size < worst->size));
+        worst = better ? staging : worst;
     }
     staging_free(worst);
     worst->used = true;
