@@ -843,6 +843,42 @@ static void after_a_leave_an_interest_is_seen_again(void **state)
     end(world);
 }
 
+static int rows_of(const struct world *world, int site)
+{
+    int count = 0;
+    for (int i = 0; i < world->row_count; i++)
+        count += world->rows[i].site == site;
+    return count;
+}
+
+/* A topic nobody publishes to any more: its advert goes, unless it retains something, and with it the joins that it caused. */
+static void an_idle_advert_is_withdrawn_and_its_joins_end(void **state)
+{
+    (void)state;
+    struct world *world = world_of(2);
+    world->sites[0].limits.advert_idle_s = 10;
+    assert_true(world_start(world));
+    struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
+    client_publish(world, says, "t", "m", 1, false);
+    client_publish(world, says, "r", "m", 1, true);
+    client_subscribe(world, hears, "t", 1);
+    client_subscribe(world, hears, "r", 1);
+    world_run(world, 8000);
+    assert_int_equal(rows_of(world, 0), 2);
+    client_publish(world, says, "t", "m", 1, false);
+    world_run(world, 8000);
+    assert_int_equal(rows_of(world, 0), 2);
+    world_run(world, 2500);
+    assert_int_equal(rows_of(world, 0), 1);
+    assert_int_equal(world_link(world, 0, 1).joined_here, 2);
+    world_run(world, 5000);
+    assert_int_equal(world_link(world, 0, 1).joined_here, 1);
+    client_publish(world, says, "t", "first again", 1, false);
+    world_run(world, 1000);
+    assert_int_equal(client_got(hears, "first again"), 1);
+    end(world);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -882,6 +918,7 @@ int main(void)
         cmocka_unit_test(a_snapshot_repeats_nothing_another_join_had),
         cmocka_unit_test(a_snapshot_is_of_the_brokers_own_clients),
         cmocka_unit_test(after_a_leave_an_interest_is_seen_again),
+        cmocka_unit_test(an_idle_advert_is_withdrawn_and_its_joins_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
