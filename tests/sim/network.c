@@ -82,8 +82,18 @@ size_t network_host_at(const struct network *network, const struct gossip_addres
 
 void network_set_power(struct network *network, size_t host, enum network_power power) {
     network->hosts[host].power = power;
+    network->hosts[host].paused_until_us = 0;
     if (power != NETWORK_UP)
         streams_host_down(network, host, power);
+}
+
+void network_pause(struct network *network, size_t host, uint64_t for_us) {
+    network->hosts[host].paused_until_us = heap_now_us(network->heap) + for_us;
+}
+
+uint64_t network_paused_us(const struct network *network, size_t host) {
+    uint64_t now = heap_now_us(network->heap), until = network->hosts[host].paused_until_us;
+    return until > now ? until - now : 0;
 }
 
 void network_cut(struct network *network, size_t from, size_t to, bool cut) {
@@ -115,6 +125,11 @@ static void arrive(struct event *event) {
     struct datagram *datagram = (struct datagram *)event;
     struct network *network = datagram->network;
     size_t host = network_host_at(network, &datagram->to);
+    uint64_t paused_us = host == SIZE_MAX ? 0 : network_paused_us(network, host);
+    if (paused_us != 0) {
+        heap_push(network->heap, event, paused_us);
+        return;
+    }
     if (host != SIZE_MAX && network->hosts[host].power == NETWORK_UP && !network_is_cut(network, datagram->from, host)) {
         const struct network_ports *ports = &network->hosts[host].ports;
         ports->on_datagram(ports->context, datagram->to.port, &datagram->from_address, datagram->bytes, datagram->size);

@@ -62,6 +62,11 @@ struct gossip_address network_address(const struct network *network, size_t host
  * to a host that is not up. */
 void network_set_power(struct network *network, size_t host, enum network_power power);
 
+/* The process does not run for so long (a debugger, a suspended machine, a full CPU): what arrives waits, all at once afterwards. */
+void network_pause(struct network *network, size_t host, uint64_t for_us);
+/* How long it will still be paused, 0 if it runs. For the timers of whoever runs on the host. */
+uint64_t network_paused_us(const struct network *network, size_t host);
+
 /* What is sent from one host no longer reaches the other (one way). */
 void network_cut(struct network *network, size_t from, size_t to, bool cut);
 void network_heal(struct network *network); /* no path is cut */

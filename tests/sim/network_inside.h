@@ -10,6 +10,7 @@ struct host {
     struct network_ports ports;
     enum network_power power;
     uint32_t address; /* 10.x.y.z as a number */
+    uint64_t paused_until_us;
 };
 
 struct network {

@@ -103,7 +103,7 @@ static void restart(struct plan *plan) {
 static void hurt(struct plan *plan) {
     struct world *world = plan->world;
     size_t node = draw(plan, world->node_count), other = draw(plan, world->node_count);
-    switch (draw(plan, 9)) {
+    switch (draw(plan, 11)) {
     case 0: partition(plan); break;
     case 1:
     case 2: network_heal(world->network); break;
@@ -112,6 +112,8 @@ static void hurt(struct plan *plan) {
     case 5: world_crash(world, node, NETWORK_DARK); break;
     case 6: world_leave(world, node); break;
     case 7: network_reset(world->network, world->nodes[node]->host, world->nodes[other]->host); break;
+    case 8: world_pause(world, node, draw(plan, 6000)); break;
+    case 9: world->nodes[node]->wall_skew_ms += (int64_t)draw(plan, 7200000) - 3600000; break;
     default: draw_weather(plan); break;
     }
 }

@@ -120,6 +120,36 @@ static bool leaving_is_known_at_once(struct run *run, struct world *world) {
     return all_is_well(run, world, 5000);
 }
 
+/* Variants: shorter than a suspicion, longer than a death, minutes. */
+static bool paused_broker_condemns_nobody_and_comes_back(struct run *run, struct world *world) {
+    static const uint64_t lengths_ms[] = {1000, 10000, 300000};
+    if (!watched_brokers(run, world, 4)) return false;
+    sim_client_drop(world->clients[3]); /* it would only wait */
+    world_pause(world, 3, lengths_ms[run->variant]);
+    world_run_ms(world, lengths_ms[run->variant] + 10);
+    struct gossip_counters counters;
+    world_run_ms(world, 1000);
+    gossip_read_counters(node_gossip(world->nodes[3]->node), &counters);
+    CHECK(counters.deaths == 0, "the paused broker declared %llu others dead", (unsigned long long)counters.deaths);
+    sim_client_connect(world->clients[3], world->nodes[3]->host);
+    return all_is_well(run, world, 5000);
+}
+
+/* Wall clocks serve tokens and stamps only; tokens are good for 30 days here. */
+static bool wall_clock_jumps_disturb_nothing(struct run *run, struct world *world) {
+    static const int64_t jumps_s[] = {3600, -7200, 86400, -86400};
+    if (!watched_brokers(run, world, 3)) return false;
+    for (size_t i = 0; i < 4; i++) {
+        world->nodes[i % 3]->wall_skew_ms += jumps_s[i] * 1000;
+        world_run_ms(world, 5000);
+        if (!all_is_well(run, world, 5000)) return false;
+        world_crash(world, i % 3, NETWORK_DOWN); /* comes back with the wrong time */
+        world_start(world, i % 3);
+        if (!all_is_well(run, world, 5000)) return false;
+    }
+    return true;
+}
+
 struct death {
     size_t node;
 };
@@ -167,6 +197,8 @@ const struct scenario scenarios_faults[] = {
     {"bootstrap_peers_are_tried_for_ever", bootstrap_peers_are_tried_for_ever, 1, NULL},
     {"restart_under_a_new_address", restart_under_a_new_address, 2, NULL},
     {"leaving_is_known_at_once", leaving_is_known_at_once, 1, NULL},
+    {"paused_broker_condemns_nobody_and_comes_back", paused_broker_condemns_nobody_and_comes_back, 3, NULL},
+    {"wall_clock_jumps_disturb_nothing", wall_clock_jumps_disturb_nothing, 1, NULL},
     {"death_is_noticed_in_three_seconds", death_is_noticed_in_three_seconds, 3, NULL},
     {0},
 };

@@ -139,10 +139,18 @@ static void break_off(struct network *network, struct stream *stream, int side) 
     add_piece(network, stream, side, PIECE_END, NULL, 0, true);
 }
 
+/* True if this end's process is paused: the event comes again when it runs. */
+static bool wait_while_paused(struct network *network, const struct stream *stream, int side, struct event *event) {
+    uint64_t paused_us = stream == NULL ? 0 : network_paused_us(network, stream->host[side]);
+    if (paused_us != 0) heap_push(network->heap, event, paused_us);
+    return paused_us != 0;
+}
+
 static void on_writable_again(struct event *event) {
     struct stream_event *again = (struct stream_event *)event;
     struct network *network = again->network;
     struct stream *stream = find(network, again->number);
+    if (wait_while_paused(network, stream, again->side, event)) return;
     if (stream != NULL && !stream->over[again->side]) {
         const struct network_ports *ports = ports_of(network, stream, again->side);
         ports->on_writable(ports->context, end_of(stream, again->side));
@@ -232,6 +240,7 @@ static void deliver(struct network *network, struct stream *stream, int side) {
 static void on_delivery(struct event *event) {
     struct stream_event *delivery = (struct stream_event *)event;
     struct stream *stream = find(delivery->network, delivery->number);
+    if (wait_while_paused(delivery->network, stream, 1 - delivery->side, event)) return;
     if (stream != NULL) {
         deliver(delivery->network, stream, delivery->side);
         release_if_over(delivery->network, stream);
@@ -275,6 +284,7 @@ static void knock(struct network *network, struct stream *stream, const struct g
 static void on_handshake(struct event *event) {
     struct stream_event *step = (struct stream_event *)event;
     struct stream *stream = find(step->network, step->number);
+    if (wait_while_paused(step->network, stream, 1, event)) return; /* its own host until the first packet has arrived */
     if (stream != NULL && !stream->over[0] && !stream->over[1])
         knock(step->network, stream, &step->to, step->side == 1);
     free(step);
@@ -284,6 +294,7 @@ static void on_timeout(struct event *event) {
     struct stream_event *timeout = (struct stream_event *)event;
     struct network *network = timeout->network;
     struct stream *stream = find(network, timeout->number);
+    if (wait_while_paused(network, stream, 0, event)) return;
     if (stream != NULL && !stream->connected) {
         end_side(network, stream, 0);
         if (stream->accepted)

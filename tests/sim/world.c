@@ -127,8 +127,14 @@ static void push(struct world_node *node, uint64_t delay_us, void (*fire)(struct
     heap_push(node->world->heap, &event->event, delay_us);
 }
 
+/* NULL if the event is of an earlier run, or comes again because the broker is paused. */
 static struct world_node *take(struct event *event) {
     struct node_event *of = (struct node_event *)event;
+    uint64_t paused_us = network_paused_us(of->node->world->network, of->node->host);
+    if (paused_us != 0 && of->run == of->node->run) {
+        heap_push(of->node->world->heap, event, paused_us);
+        return NULL;
+    }
     struct world_node *node = of->run == of->node->run && of->node->node != NULL ? of->node : NULL;
     free(of);
     return node;
@@ -210,6 +216,13 @@ void world_leave(struct world *world, size_t index) {
     node_leave(node->node, world_node_now_ms(node));
     world_flush(node);
     push(node, LEAVE_LOOK_US, on_leave_look);
+}
+
+void world_pause(struct world *world, size_t index, uint64_t ms) {
+    struct world_node *node = world->nodes[index];
+    if (node->node == NULL || node->leaving) return;
+    trace_line(&world->trace, heap_now_us(world->heap), node->name, "is paused for %" PRIu64 " ms", ms);
+    network_pause(world->network, node->host, ms * HEAP_MS);
 }
 
 /* ---- clients ---- */

@@ -97,6 +97,8 @@ void world_start(struct world *world, size_t node);
 void world_start_all(struct world *world);
 /* NETWORK_DOWN: the process dies (kill -9). NETWORK_DARK: power is cut. Sessions in memory are gone. */
 void world_crash(struct world *world, size_t node, enum network_power how);
+/* SIGSTOP, and SIGCONT after this time: everything it missed comes at once. */
+void world_pause(struct world *world, size_t node, uint64_t ms);
 /* SIGTERM: leaves in order, then is down. */
 void world_leave(struct world *world, size_t node);
 

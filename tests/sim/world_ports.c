@@ -113,6 +113,11 @@ struct timer {
 static void on_timer(struct event *event) {
     struct timer *timer = (struct timer *)event;
     struct world_node *node = timer->node;
+    uint64_t paused_us = network_paused_us(node->world->network, node->host);
+    if (paused_us != 0 && node->run == timer->run) {
+        heap_push(node->world->heap, event, paused_us);
+        return;
+    }
     if (node->node != NULL && node->run == timer->run && node->armed_ms == timer->at_ms) {
         uint64_t now = world_node_now_ms(node);
         node->armed_ms = UINT64_MAX;
