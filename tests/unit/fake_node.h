@@ -42,6 +42,7 @@ struct node {
     struct server *server;
     struct broker broker;
     size_t registry_rows; /* that gossip_walk_rows makes up */
+    bool alone;           /* no gossip */
 };
 
 static inline struct fake_end *fake_end(struct broker *broker, broker_handle handle) {
@@ -225,7 +226,7 @@ struct broker *node_broker(struct node *node) {
 }
 
 struct gossip *node_gossip(struct node *node) {
-    return (void *)node;
+    return node->alone ? NULL : (void *)node;
 }
 
 uint64_t server_now_ms(const struct server *server) {
@@ -263,7 +264,7 @@ static inline void fake_listen(struct config_listeners *listeners, uint16_t port
     address->port = port;
 }
 
-/* Listens on free ports of loopback. seed 0: a broker alone, without key and peers. */
+/* Listens on free ports of loopback. seed 0: a broker alone, without key, peers and gossip. */
 static inline void fake_server_init(struct fake_server *fake, uv_loop_t *loop, uint8_t seed) {
     struct log_options log = {.level = LOG_LEVEL_DEBUG, .write = discard_line, .wall_ms = no_wall};
     memset(fake, 0, sizeof *fake);
@@ -274,6 +275,7 @@ static inline void fake_server_init(struct fake_server *fake, uv_loop_t *loop, u
     fake->server.log = log_new(&log);
     assert_non_null(fake->server.log);
     fake->server.started_ms = uv_now(loop);
+    fake->node.alone = seed == 0;
     if (seed != 0) {
         uint8_t entropy[AUTH_ENTROPY_SIZE];
         memset(entropy, seed, sizeof entropy);

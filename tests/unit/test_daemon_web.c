@@ -222,6 +222,36 @@ static void members_and_status_have_the_promised_fields(void **state) {
     text_deinit(&text);
 }
 
+static void broker_alone_is_its_only_member(void **state) {
+    uv_loop_t loop;
+    struct fake_server fake;
+    struct text text = {0};
+    const char *type = NULL;
+    (void)state;
+    assert_int_equal(uv_loop_init(&loop), 0);
+    fake_server_init(&fake, &loop, 0);
+    fake.server.epoch = 12;
+    assert_int_equal(web_port(fake.server.web, WEB_PEERS, 0), 0);
+    assert_int_equal(admin_respond(&fake.server, "/api/v1/members", 15, &text, &type), ADMIN_OK);
+    json_t *json = json_loadb(text.bytes, text.size, 0, NULL);
+    json_t *members = json_object_get(json, "members"), *self = json_array_get(members, 0);
+    assert_int_equal(json_array_size(members), 1);
+    assert_string_equal(json_string_value(json_object_get(self, "name")), "edge-0");
+    assert_int_equal(json_integer_value(json_object_get(self, "epoch")), 12);
+    assert_true(json_is_true(json_object_get(self, "self")));
+    json_decref(json);
+    text_deinit(&text);
+    assert_int_equal(admin_respond(&fake.server, "/api/v1/registry", 16, &text, &type), ADMIN_OK);
+    assert_memory_equal(text.bytes, "{\"registry\": []}\n", text.size);
+    text_deinit(&text);
+    struct gossip_address to = {.family = 4, .ip = {127, 0, 0, 1}, .port = 1};
+    web_dial(fake.server.web, 1, &to, "nobody"); /* has no key to show: nothing happens */
+    fake_server_stop(&fake);
+    assert_true(fake_drain(&loop));
+    fake_server_free(&fake);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
 static void only_names_of_this_host_are_ours(void **state) {
     static const char *const ours[] = {"localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:9100", "[::1]", "[::1]:9100", "10.1.2.3:1"};
     static const char *const others[] = {"", "example.com", "localhost.example.com", "127.0.0.1.example.com", "localhost:80x", "[::1", "[::1]x",
@@ -519,6 +549,7 @@ int main(void) {
         TEST(requests_one_after_the_other_share_a_connection),
         TEST(table_of_many_megabytes_arrives_whole),
         TEST(members_and_status_have_the_promised_fields),
+        cmocka_unit_test(broker_alone_is_its_only_member),
         cmocka_unit_test(only_names_of_this_host_are_ours),
         TEST(port_in_use_is_an_error_with_a_remedy),
         TEST(admin_port_is_for_loopback_only),
