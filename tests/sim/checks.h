@@ -17,7 +17,7 @@ enum checks_repeats { CHECKS_ONCE, CHECKS_QOS1_MAY_REPEAT };
 /* Publications sent at or after from_us: a client that was granted a matching filter before and still has it got exactly one copy (G2, G3, G4, G5), a client with none got
  * none, anyone between at most one. Whoever calls it has waited until all could arrive. */
 bool checks_delivery(const struct world *world, uint64_t from_us, enum checks_repeats repeats, char why[CHECKS_WHY]);
-/* Whatever happened: QoS 0 and 2 never twice, nothing to clients that did not ask, payloads whole, no violation of the protocol. */
+/* Whatever happened: QoS 0 and 2 never twice in one session (a broker that dies loses its sessions, and with them what it knew to be delivered), nothing to clients that did not ask, payloads whole, no violation of the protocol. */
 bool checks_never(const struct world *world, char why[CHECKS_WHY]);
 /* First copies of one publisher's messages on one topic with one QoS come in the order in which they were sent. */
 bool checks_order(const struct world *world, char why[CHECKS_WHY]);

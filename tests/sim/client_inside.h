@@ -48,7 +48,7 @@ struct sim_client {
     size_t flight_count;
     uint8_t received[65536 / 8]; /* QoS 2 packet ids received and not released */
 
-    uint64_t connects, violations;
+    uint64_t connects, sessions, violations;
     uint8_t last_reason;
 };
 

@@ -21,6 +21,7 @@ static void session_lost(struct sim_client *client) {
     for (size_t i = 0; i < client->flight_count; i++) client->journal->publications[client->flights[i].publication].forgotten = true;
     client->flight_count = 0;
     memset(client->received, 0, sizeof client->received);
+    client->sessions++;
     for (size_t i = 0; i < client->wish_count;) {
         struct wish *wish = &client->wishes[i];
         if (wish->state == WISH_ENDING) {
@@ -89,7 +90,7 @@ static void on_publish(struct sim_client *client, struct packet_view *view) {
     }
     uint8_t *byte = &client->received[packet_id / 8], bit = (uint8_t)(1u << packet_id % 8);
     if (qos != 2 || (*byte & bit) == 0) {
-        struct journal_receipt receipt = {.client = client->number, .at_us = now_us(client), .qos = qos, .retain = (view->flags & 1) != 0,
+        struct journal_receipt receipt = {.client = client->number, .at_us = now_us(client), .session = client->sessions, .qos = qos, .retain = (view->flags & 1) != 0,
                                           .dup = (view->flags & 8) != 0};
         uint64_t number = 0;
         bool good = journal_receive(client->journal, topic, topic_size, view->at, (size_t)(view->end - view->at), &receipt, &number);

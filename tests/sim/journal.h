@@ -31,6 +31,7 @@ struct journal_receipt {
     size_t client;
     uint64_t publication;
     uint64_t at_us;
+    uint64_t session; /* of the client, counted from 1: a new one is one that the broker did not know */
     uint8_t qos;
     bool retain, dup;
 };
