@@ -13,7 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#ifndef GOSSIP_NET_WITHOUT_CMOCKA
 #include <cmocka.h>
+#else /* a fuzz target */
+#include <assert.h>
+#define assert_true(condition) assert(condition)
+#define assert_non_null(pointer) assert((pointer) != NULL)
+#define fail_msg(text) abort()
+#endif
 
 #define NET_NODES_MAX 40
 #define NET_EVENTS_MAX 4096
