@@ -114,6 +114,27 @@ struct gossip *node_gossip(struct node *node) {
 
 /* ---- from core to core ---- */
 
+static struct node_refusing *find_refusing(struct node *node, const struct member_id *id) {
+    for (size_t i = 0; i < NODE_REFUSING_MAX; i++)
+        if (memcmp(&node->refusing[i].id, id, sizeof(*id)) == 0) return &node->refusing[i];
+    return NULL;
+}
+
+static void on_refused_us(struct node *node, uint64_t now_ms, const struct member_id *id) {
+    struct node_refusing *refusing = find_refusing(node, id);
+    if (refusing == NULL) {
+        refusing = &node->refusing[node->refusing_next];
+        node->refusing_next = (node->refusing_next + 1) % NODE_REFUSING_MAX;
+    }
+    *refusing = (struct node_refusing){.id = *id, .until_ms = now_ms + NODE_REFUSING_MS};
+}
+
+/* Who holds our log has checked our token: a renewed one was good. */
+static void on_believes_us(struct node *node, const struct member_id *id) {
+    struct node_refusing *refusing = find_refusing(node, id);
+    if (refusing != NULL) refusing->until_ms = 0;
+}
+
 static void on_gossip_event(struct node *node, uint64_t now_ms, const struct gossip_event *event) {
     const struct peer_id peer = peer_of(&event->id);
     node_log_gossip_event(node, event);
@@ -125,13 +146,16 @@ static void on_gossip_event(struct node *node, uint64_t now_ms, const struct gos
     case GOSSIP_ROW:
         broker_peer_row(node->broker, now_ms, &peer, (enum row_kind)event->row_kind, event->filter, event->filter_size, event->active);
         break;
-    case GOSSIP_KNOWS: broker_peer_knows(node->broker, now_ms, &peer, event->sequence); break;
+    case GOSSIP_KNOWS:
+        on_believes_us(node, &event->id);
+        broker_peer_knows(node->broker, now_ms, &peer, event->sequence);
+        break;
     case GOSSIP_EPOCH:
         node->ports.save_epoch(node->ports.context, event->epoch);
         broker_set_epoch(node->broker, now_ms, event->epoch);
         break;
+    case GOSSIP_REFUSED_US: on_refused_us(node, now_ms, &event->id); break;
     case GOSSIP_REFUSED:
-    case GOSSIP_REFUSED_US:
     case GOSSIP_CLONED:
     case GOSSIP_WARNING: break; /* for the log only */
     }
@@ -148,11 +172,16 @@ static void on_row_change(struct node *node, uint64_t now_ms, const struct broke
     broker_row_sequenced(node->broker, now_ms, ticket, sequence);
 }
 
+static bool may_dial(struct node *node, uint64_t now_ms, const struct member_id *id, struct member_info *member) {
+    const struct node_refusing *refusing = find_refusing(node, id);
+    if (node->gossip == NULL || node->leaving || (refusing != NULL && now_ms < refusing->until_ms)) return false;
+    return gossip_member_find(node->gossip, now_ms, id, member) && member->address.family != 0;
+}
+
 static void on_dial(struct node *node, uint64_t now_ms, const struct peer_id *peer) {
     const struct member_id id = member_of(peer);
     struct member_info member;
-    const bool reachable = node->gossip != NULL && !node->leaving && gossip_member_find(node->gossip, now_ms, &id, &member) && member.address.family != 0;
-    const broker_handle link = reachable ? broker_link_open(node->broker, now_ms, true, peer) : 0;
+    const broker_handle link = may_dial(node, now_ms, &id, &member) ? broker_link_open(node->broker, now_ms, true, peer) : 0;
     if (link == 0)
         broker_dial_failed(node->broker, now_ms, peer);
     else

@@ -4,6 +4,15 @@
 
 #include "daemon/node.h"
 
+#define NODE_REFUSING_MAX 64u
+#define NODE_REFUSING_MS 70000u /* gossip says it again each minute while it lasts */
+
+/* A peer that refuses our token: to dial it would only fill its log and ours. */
+struct node_refusing {
+    struct member_id id;
+    uint64_t until_ms;
+};
+
 struct node {
     struct node_ports ports;
     struct auth_trust trust; /* key NULL for a broker alone */
@@ -11,6 +20,8 @@ struct node {
     struct gossip *gossip; /* NULL for a broker alone */
     struct member_id id;
     bool leaving;
+    size_t refusing_next; /* the slot used next; the oldest is forgotten */
+    struct node_refusing refusing[NODE_REFUSING_MAX];
 };
 
 /* The functions that the cores ask for, answered by auth/ with this node as context (node_crypto.c). */

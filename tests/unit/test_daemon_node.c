@@ -535,6 +535,7 @@ static void expect_refused(char *token, const char *part) {
     if (strstr(world->sites[0].log, part) == NULL) fail_msg("%s in %s", part, world->sites[0].log);
     if (strstr(world->sites[1].log, part) == NULL) fail_msg("%s in %s", part, world->sites[1].log);
     assert_true(world->datagrams_sent < 1000); /* neither floods the other */
+    assert_int_equal(world->pipe_count, 0);    /* nor is a link dialled that would be refused */
 }
 
 static void expired_token_gets_nothing(void **state) {
@@ -552,6 +553,35 @@ static void token_bound_to_another_key_gets_nothing(void **state) {
     expect_refused(new_token("edge-2", world->issuer, world->stranger, WALL_S + 1000), "bound to another key");
 }
 
+static void believe(void *context, const uint8_t key_thumbprint[32], const uint8_t *token, size_t token_size, struct peer_answer *answer) {
+    (void)context, (void)token, (void)token_size;
+    *answer = (struct peer_answer){.allowed = true, .name = "edge-1", .valid_for_ms = 1000000};
+    memcpy(answer->id.bytes, key_thumbprint, sizeof(answer->id.bytes));
+}
+
+static void renewed_token_is_believed_again(void **state) {
+    (void)state;
+    struct site *site = &world->sites[1];
+    free(site->token);
+    site->token = new_token("edge-2", world->issuer, site->key, WALL_S - 1);
+    start(0, 1);
+    start(1, 1);
+    struct client *subscriber = connect_client(0, 's'), *publisher = connect_client(1, 'p');
+    subscribe(subscriber, "#");
+    run_ms(3000);
+    assert_non_null(strstr(site->log, "error refused_us "));
+    char *token = new_token("edge-2", world->issuer, site->key, WALL_S + 1000);
+    const struct peer_questions questions = {.who_is = believe};
+    assert_int_equal(gossip_set_token(node_gossip(site->node), world->now_ms, (const uint8_t *)token, strlen(token)), 0);
+    assert_int_equal(broker_set_identity(node_broker(site->node), (const uint8_t *)token, strlen(token), &questions), 0);
+    free(token);
+    run_ms(5000);
+    assert_true(sees(0, 1, MEMBER_ALIVE));
+    publish(publisher, "t", "found");
+    run_ms(1000);
+    assert_int_equal(count_in(subscriber, "tfound"), 1);
+}
+
 #define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, make_world, free_world)
 
 int main(void) {
@@ -567,6 +597,7 @@ int main(void) {
         IN_WORLD(expired_token_gets_nothing),
         IN_WORLD(token_of_another_issuer_gets_nothing),
         IN_WORLD(token_bound_to_another_key_gets_nothing),
+        IN_WORLD(renewed_token_is_believed_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
