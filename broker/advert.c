@@ -1,4 +1,4 @@
-#include "broker/peers.h"
+#include "broker/advert.h"
 
 #include <stdlib.h>
 

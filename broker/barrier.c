@@ -1,4 +1,4 @@
-#include "broker/peers.h"
+#include "broker/barrier.h"
 
 #include <stdlib.h>
 #include <utlist.h>

@@ -1,6 +1,10 @@
 #include "broker/federation.h"
 
+#include "broker/advert.h"
+#include "broker/barrier.h"
+#include "broker/interest.h"
 #include "broker/link.h"
+#include "broker/replay.h"
 #include "broker/topic.h"
 
 #include <stdio.h>

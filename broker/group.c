@@ -1,4 +1,6 @@
-#include "broker/peers.h"
+#include "broker/group.h"
+
+#include "broker/replay.h"
 #include "broker/topic.h"
 
 #include <stdlib.h>

@@ -1,5 +1,9 @@
 #include "broker/link.h"
 
+#include "broker/group.h"
+#include "broker/interest.h"
+#include "broker/replay.h"
+
 #include <stdio.h>
 #include <string.h>
 

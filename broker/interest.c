@@ -1,3 +1,6 @@
+#include "broker/interest.h"
+
+#include "broker/barrier.h"
 #include "broker/link.h"
 #include "broker/topic.h"
 

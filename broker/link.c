@@ -1,5 +1,7 @@
 #include "broker/link.h"
 
+#include "broker/hash.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -154,10 +156,26 @@ void link_note(struct federation *federation, enum broker_note_level level, cons
                     text[0] ? ": " : "", text);
 }
 
+/* Those that are refused come again every few seconds: each reason is a warning once a minute. */
+enum broker_note_level link_refusal_level(struct federation *federation, const char *who, const char *reason)
+{
+    uint64_t hash = hash_bytes(hash_bytes(1, who, strlen(who)), reason, strlen(reason));
+    struct refusal *oldest = &federation->refusals[0];
+    for (size_t i = 0; i < sizeof federation->refusals / sizeof federation->refusals[0]; i++) {
+        struct refusal *refusal = &federation->refusals[i];
+        if (refusal->hash == hash && refusal->until_ms > federation->now_ms)
+            return BROKER_NOTE_DEBUG;
+        if (refusal->until_ms < oldest->until_ms)
+            oldest = refusal;
+    }
+    *oldest = (struct refusal){.hash = hash, .until_ms = federation->now_ms + LINK_REFUSAL_MS};
+    return BROKER_NOTE_WARNING;
+}
+
 void link_refuse(struct federation *federation, struct link *link, enum bye_code code, const char *who, const char *reason)
 {
     federation->counters.links_refused++;
-    broker_note_add(federation->broker, BROKER_NOTE_WARNING, "link with %s refused: %s", who, reason);
+    broker_note_add(federation->broker, link_refusal_level(federation, who, reason), "link with %s refused: %s", who, reason);
     link_end(federation, link, code, reason);
 }
 
@@ -245,7 +263,7 @@ void link_input(struct federation *federation, struct link *link, const uint8_t 
 static void tick_up(struct federation *federation, struct link *link)
 {
     uint64_t now_ms = federation->now_ms, silent_ms = now_ms - link->received_ms, idle_ms = federation->limits.link_idle_ms;
-    if (peer_has_business(federation, link->peer))
+    if (peer_has_business(link->peer))
         link->useful_ms = now_ms;
     if (link->expires_ms <= now_ms) {
         link_note(federation, BROKER_NOTE_WARNING, link, "closed", "its token has expired; mint it a new one");

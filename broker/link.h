@@ -67,6 +67,9 @@ void link_note(struct federation *federation, enum broker_note_level level, cons
 void link_refuse(struct federation *federation, struct link *link, enum bye_code code, const char *who, const char *reason);
 void link_malformed(struct federation *federation, struct link *link, const char *reason);
 
+/* The level of a note that this far end refuses or is refused for this reason. */
+enum broker_note_level link_refusal_level(struct federation *federation, const char *who, const char *reason);
+
 /* ---- hello.c ---- */
 
 void link_on_hello(struct federation *federation, struct link *link, const struct hello *hello);

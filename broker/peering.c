@@ -1,6 +1,8 @@
 #include "broker/peering.h"
 
+#include "broker/barrier.h"
 #include "broker/link.h"
+#include "broker/rows.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,10 @@
+#include "broker/peers.h"
+
+#include "broker/barrier.h"
+#include "broker/group.h"
+#include "broker/interest.h"
 #include "broker/link.h"
+#include "broker/replay.h"
 #include "broker/topic.h"
 
 #include <stdio.h>
@@ -221,15 +227,14 @@ bool peer_adverts(const struct peer *peer, const char *filter, size_t size)
     return false;
 }
 
-bool peer_has_business(const struct federation *federation, const struct peer *peer)
+bool peer_has_business(const struct peer *peer)
 {
-    (void)federation;
     return peer->want_count > 0 || peer->joins.count > 0 || outbox_count(&peer->outbox) > 0 || peer->holds;
 }
 
 static bool may_dial(const struct federation *federation, const struct peer *peer)
 {
-    return peer->alive && !peer->link && !peer->attempt && federation->token && peer_has_business(federation, peer);
+    return peer->alive && !peer->link && !peer->attempt && federation->token && peer_has_business(peer);
 }
 
 bool peer_wants_dial(const struct federation *federation, const struct peer *peer)

@@ -1,12 +1,12 @@
 /* What the files of the peer side share: the federation and its peers. Each part is changed by one file only, named beside it.
  *
  *   peers.c     the table of peers, their registry rows
- *   rows.c      our own registry rows
- *   interest.c  filters subscribed here; the joins we want at peers
- *   advert.c    topics published here
- *   group.c     joins of peers at us
- *   replay.c    invites, and publications held for joins on their way
- *   barrier.c   SUBACKs that wait
+ *   rows.h      our own registry rows
+ *   interest.h  filters subscribed here; the joins we want at peers
+ *   advert.h    topics published here
+ *   group.h     joins of peers at us
+ *   replay.h    invites, and publications held for joins on their way
+ *   barrier.h   SUBACKs that wait
  *   link.h      links
  */
 #ifndef BROKER_PEERS_H
@@ -32,6 +32,7 @@ enum {
     LINK_HELLO_MS = 5000,              /* from there to the hello */
     LINK_UNUSED_MS = 60000,            /* a link without business is closed after this */
     LINK_ENDED_MS = 5000,              /* a link that ended is forgotten after this, its last frame sent or not */
+    LINK_REFUSAL_MS = 60000,           /* the same refusal is no warning again within this */
     LINK_ACK_MS = 50,
     LINK_ACK_BYTES = 256 * 1024,       /* publications received that are acknowledged without waiting */
     LINK_HELLO_SIZE_MAX = 65536,
@@ -43,44 +44,9 @@ enum {
 
 struct peer;
 struct link;
-
-/* A row of our own in the registry. First member of interest and advert. */
-struct row {
-    struct named named;
-    enum row_kind kind;
-    bool wanted, told;
-    bool queued;  /* in federation.row_queue */
-    bool pending; /* in federation.unsequenced: told as active, its sequence to come */
-    bool orphan;  /* its owner is done with it: rows.c frees it when the withdrawal was told */
-    uint64_t ticket;
-    uint64_t sequence; /* 0 until known */
-    struct row *queue_prev, *queue_next, *pending_prev, *pending_next;
-};
-
-enum want_state { WANT_NEW, WANT_SENT, WANT_JOINED, WANT_REFUSED };
-struct want {
-    uint16_t peer; /* index */
-    uint8_t state;
-};
-
-/* A filter that local sessions subscribe to. */
-struct interest {
-    struct row row;
-    struct subscriber subscriber; /* in federation.interest_tree */
-    uint64_t count;
-    struct timer linger;
-    struct want *wants;
-    uint16_t want_count, want_capacity;
-    uint16_t missing; /* wants that are NEW or SENT */
-    struct barrier_wait *waits;
-    struct interest *waiting_prev, *waiting_next; /* in federation.waiting while waits is not empty */
-};
-
-struct advert {
-    struct row row;
-    uint64_t published_ms;
-    uint64_t settled; /* federation.generation at which nobody had to be invited; 0 never */
-};
+struct row;
+struct interest;
+struct barrier;
 
 struct hold;
 
@@ -170,6 +136,9 @@ struct federation {
     struct timer advert_timer;
     struct timers advert_timers;
     struct peering_counters counters;
+    struct refusal {
+        uint64_t hash, until_ms;
+    } refusals[16]; /* what was said at warning level lately; link.c */
 };
 
 uint64_t federation_random(struct federation *federation);
@@ -189,7 +158,7 @@ void peer_gone(struct federation *federation, struct peer *peer);
 void peer_row(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter, size_t size, bool active);
 bool peer_adverts(const struct peer *peer, const char *filter, size_t size);
 /* There is something to exchange with it. */
-bool peer_has_business(const struct federation *federation, const struct peer *peer);
+bool peer_has_business(const struct peer *peer);
 /* A dial is due now. */
 bool peer_wants_dial(const struct federation *federation, const struct peer *peer);
 /* To be called when business may have arisen: dials if there is no link. */
@@ -200,86 +169,5 @@ void peers_tick(struct federation *federation);
 /* Its link is up; its link is lost. */
 void peer_linked(struct federation *federation, struct peer *peer);
 void peer_unlinked(struct federation *federation, struct peer *peer);
-
-/* ---- rows.c ---- */
-
-void row_init(struct row *row, enum row_kind kind);
-void row_want(struct federation *federation, struct row *row, bool wanted);
-/* Withdraws it, and frees it (it must be the first member of its allocation) when that was told. */
-void row_orphan(struct federation *federation, struct row *row);
-bool rows_next(struct federation *federation, struct broker_row_change *change);
-void rows_sequenced(struct federation *federation, uint64_t ticket, uint64_t sequence);
-void rows_deinit(struct federation *federation);
-
-/* ---- interest.c ---- */
-
-int interest_add(struct federation *federation, const char *filter, size_t size);
-void interest_drop(struct federation *federation, const char *filter, size_t size);
-/* A newpub row of the peer appeared: joins what intersects it. */
-void interest_advert(struct federation *federation, struct peer *peer, const char *filter, size_t size);
-/* Drops the joins at the peer that no row of it asks for. */
-void interest_review(struct federation *federation, struct peer *peer);
-/* The peer invites to a topic: joins the filters that match. Returns how many do. */
-size_t interest_invited(struct federation *federation, struct peer *peer, const char *topic, size_t size);
-void interest_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size, enum joined_status status);
-/* Says all joins again on a new link. */
-void interest_sync(struct federation *federation, struct peer *peer);
-/* Joins there are over (the peer forgot them): all wants are new. */
-void interest_void(struct federation *federation, struct peer *peer);
-/* The peer is gone: no wants there. */
-void interest_forget(struct federation *federation, struct peer *peer);
-void interest_tick(struct federation *federation);
-void interest_deinit(struct federation *federation);
-
-/* ---- advert.c ---- */
-
-/* The topic is published to now: its advert, new or old; NULL when memory is short. */
-struct advert *advert_touch(struct federation *federation, const char *topic, size_t size);
-void adverts_tick(struct federation *federation);
-void adverts_deinit(struct federation *federation);
-
-/* ---- group.c ---- */
-
-enum group_result { GROUP_OK = 0, GROUP_NO_MEMORY = -1, GROUP_OVERLOAD = -2 };
-/* Puts the snapshot and what was held for this filter into the outbox, then the peer into the tree. A repeated join only
- * confirms. The negative results mean that the link should be given up. */
-enum group_result group_join(struct federation *federation, struct peer *peer, const char *filter, size_t size);
-/* What to answer to a join after group_join(). */
-enum joined_status group_status(const struct federation *federation, const struct peer *peer, const char *filter, size_t size);
-void group_leave(struct federation *federation, struct peer *peer, const char *filter, size_t size);
-/* A new link: all joins have to be said again, then group_synced() drops those that were not. */
-void group_stale(struct federation *federation, struct peer *peer);
-void group_synced(struct federation *federation, struct peer *peer);
-void group_clear(struct federation *federation, struct peer *peer);
-
-/* ---- replay.c ---- */
-
-/* Keeps the message for the peer and invites it, once per topic until it answers. False if the peer has declined the topic. */
-bool replay_hold(struct federation *federation, struct peer *peer, struct message *message);
-/* Moves what matches the filter to the outbox, in order. */
-enum outbox_result replay_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size);
-/* A message that is held and matches: a snapshot would repeat it. */
-bool replay_holds(const struct peer *peer, const struct message *message);
-void replay_declined(struct federation *federation, struct peer *peer, const char *topic, size_t size, uint64_t ttl_ms);
-/* The peer's interest changed: what it declined may be asked again. */
-void replay_reconsider(struct federation *federation, struct peer *peer);
-/* Invites without an answer go out on a new link. */
-void replay_sync(struct federation *federation, struct peer *peer);
-/* Drops what is over and sets replay_ms anew. */
-void replay_expire(struct federation *federation, struct peer *peer);
-void replay_clear(struct federation *federation, struct peer *peer);
-
-/* ---- barrier.c ---- */
-
-uint64_t barrier_new(struct federation *federation, const char *const *filters, const size_t *sizes, size_t count);
-bool barrier_next_released(struct federation *federation, uint64_t *number, bool *timed_out);
-/* Something this interest waited for may have come. */
-void barrier_check(struct federation *federation, struct interest *interest);
-/* The same for all: a peer came, went, or knows more. */
-void barrier_check_all(struct federation *federation);
-/* The interest ends: nobody may wait for it. */
-void barrier_abandon(struct federation *federation, struct interest *interest);
-void barriers_tick(struct federation *federation);
-void barriers_deinit(struct federation *federation);
 
 #endif

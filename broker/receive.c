@@ -1,5 +1,9 @@
 #include "broker/link.h"
+
+#include "broker/group.h"
+#include "broker/interest.h"
 #include "broker/props.h"
+#include "broker/replay.h"
 #include "broker/topic.h"
 
 #include <string.h>
@@ -11,8 +15,12 @@ void link_on_bye(struct federation *federation, struct link *link, const struct 
     for (size_t i = 0; i < size; i++)
         reason[i] = frame->reason[i] >= ' ' && frame->reason[i] != 0x7f ? frame->reason[i] : '?';
     reason[size] = 0;
-    bool ordinary = frame->code == BYE_CLOSING || frame->code == BYE_DUPLICATE;
-    link_note(federation, ordinary ? BROKER_NOTE_DEBUG : BROKER_NOTE_WARNING, link, ordinary ? "closed by it" : "refused or ended by it", reason);
+    if (frame->code == BYE_CLOSING || frame->code == BYE_DUPLICATE)
+        link_note(federation, BROKER_NOTE_DEBUG, link, "closed by it", reason);
+    else if (frame->code == BYE_GONE)
+        link_note(federation, BROKER_NOTE_INFO, link, "closed by it", reason);
+    else
+        link_note(federation, link_refusal_level(federation, link_far_name(link), reason), link, "refused or ended by it", reason);
     link_end(federation, link, 0, "");
 }
 

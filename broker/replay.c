@@ -1,3 +1,5 @@
+#include "broker/replay.h"
+
 #include "broker/link.h"
 #include "broker/topic.h"
 

@@ -1,4 +1,6 @@
-#include "broker/peers.h"
+#include "broker/rows.h"
+
+#include "broker/barrier.h"
 
 #include <stdlib.h>
 #include <utlist.h>

@@ -424,7 +424,9 @@ static void refused_token_makes_no_link(void **state)
     assert_non_null(strstr(world->last_warning[0], "the token has expired"));
     assert_non_null(strstr(world->last_warning[1], "site-0"));
     assert_non_null(strstr(world->last_warning[1], "the token has expired"));
-    assert_true(world->dials < 40); /* it backs off */
+    assert_true(world->dials > 3 && world->dials < 40); /* it backs off */
+    assert_int_equal(world->warnings[0], 1);
+    assert_int_equal(world->warnings[1], 1);
     world->sites[0].refuses = false;
     world_run(world, 11000);
     client_publish(world, says, "t", "good", 1, false);

@@ -1,0 +1,45 @@
+/* The filters that local sessions subscribe to, counted: each is a newsub row, and a join wanted at every peer whose adverts
+ * intersect it. */
+#ifndef BROKER_INTEREST_H
+#define BROKER_INTEREST_H
+
+#include "broker/rows.h"
+
+enum want_state { WANT_NEW, WANT_SENT, WANT_JOINED, WANT_REFUSED };
+struct want {
+    uint16_t peer; /* index */
+    uint8_t state;
+};
+
+/* A filter that local sessions subscribe to. */
+struct interest {
+    struct row row;
+    struct subscriber subscriber; /* in federation.interest_tree */
+    uint64_t count;
+    struct timer linger;
+    struct want *wants;
+    uint16_t want_count, want_capacity;
+    uint16_t missing; /* wants that are NEW or SENT */
+    struct barrier_wait *waits;
+    struct interest *waiting_prev, *waiting_next; /* in federation.waiting while waits is not empty */
+};
+
+int interest_add(struct federation *federation, const char *filter, size_t size);
+void interest_drop(struct federation *federation, const char *filter, size_t size);
+/* A newpub row of the peer appeared: joins what intersects it. */
+void interest_advert(struct federation *federation, struct peer *peer, const char *filter, size_t size);
+/* Drops the joins at the peer that no row of it asks for. */
+void interest_review(struct federation *federation, struct peer *peer);
+/* The peer invites to a topic: joins the filters that match. Returns how many do. */
+size_t interest_invited(struct federation *federation, struct peer *peer, const char *topic, size_t size);
+void interest_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size, enum joined_status status);
+/* Says all joins again on a new link. */
+void interest_sync(struct federation *federation, struct peer *peer);
+/* Joins there are over (the peer forgot them): all wants are new. */
+void interest_void(struct federation *federation, struct peer *peer);
+/* The peer is gone: no wants there. */
+void interest_forget(struct federation *federation, struct peer *peer);
+void interest_tick(struct federation *federation);
+void interest_deinit(struct federation *federation);
+
+#endif
