@@ -95,6 +95,7 @@ static void refusals(void **state)
         {"not a CONNECT", "c0 00", 4, ""},
         {"padded length", "10 8d00 0004 4d515454 04 02 0000 0001 61", 4, ""},
         {"announced too large", "10 ffffff7f", 4, ""},
+        {"announced larger than any CONNECT", "10 808040", 4, ""},
         {"length of five bytes", "10 ffffffff", 4, ""},
     };
     (void)state;

@@ -196,6 +196,54 @@ static void retained_of_dollar_topics_is_hidden_from_wildcards(void **state)
     expect(&a, "publish retain q0 $x/t 'x'");
 }
 
+static void no_local_holds_for_retained_messages_too(void **state)
+{
+    (void)state;
+    say_publish(&a, &(struct publish){.topic = "t/a", .payload = "own", .retain = true});
+    say_publish(&b, &(struct publish){.topic = "t/b", .payload = "other", .retain = true});
+    say_subscribe(&a, 1, "t/+", 4);
+    expect(&a, "suback 1 00");
+    expect(&a, "publish retain q0 t/b 'other'");
+    expect_nothing(&a);
+}
+
+/* What the broker says of its interests to the registry: +filter or -filter. */
+static void expect_row(const char *text)
+{
+    struct broker_row_change change;
+    char got[64] = "";
+
+    if (broker_next_row(world.broker, &change)) {
+        assert_int_equal(change.kind, ROW_NEWSUB);
+        snprintf(got, sizeof got, "%c%.*s", change.active ? '+' : '-', (int)change.filter_size, change.filter);
+        broker_row_sequenced(world.broker, world.now, change.ticket, 1);
+    }
+    assert_string_equal(got, text);
+}
+
+static void the_federation_hears_of_the_first_and_the_last_subscription(void **state)
+{
+    struct client kept;
+    (void)state;
+
+    client_subscribe(&a, "t", 0);
+    client_subscribe(&a, "t", 1);
+    client_connect_with(&world, &kept, 5, &(struct connect){.id = "kept", .properties = "11 0000000a"});
+    client_subscribe(&kept, "t", 0);
+    client_subscribe(&kept, "u", 0);
+    expect_row("+t");
+    expect_row("+u");
+    expect_row("");
+    say_unsubscribe(&a, 2, "t");
+    client_cut(&kept);
+    pass(&world, 9999);
+    expect_row("");
+    pass(&world, 60000); /* the session expires, and the leave lingers */
+    expect_row("-t");
+    expect_row("-u");
+    expect_row("");
+}
+
 /* ---- SUBACKs that wait for other brokers ---- */
 
 static const struct peer_id peer = {{9, 9}};
@@ -320,6 +368,8 @@ int main(void)
         TEST(retain_handling_says_when_retained_messages_come),
         TEST(expired_retained_message_is_not_sent),
         TEST(retained_of_dollar_topics_is_hidden_from_wildcards),
+        TEST(no_local_holds_for_retained_messages_too),
+        TEST(the_federation_hears_of_the_first_and_the_last_subscription),
         TEST(suback_waits_while_other_packets_go_on),
         TEST(reason_string_only_for_those_who_want_it),
         TEST(waiting_suback_is_forgotten_with_its_connection),
