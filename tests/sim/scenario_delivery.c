@@ -155,6 +155,58 @@ static bool retained_message_reaches_a_later_subscriber_elsewhere(struct run *ru
     return run_verify(run, world, 0, CHECKS_ONCE);
 }
 
+static bool absent_client_finds_what_was_published_elsewhere(struct run *run, struct world *world) {
+    if (!three_brokers(run, world)) return false;
+    struct sim_client *publisher = world_add_plain_client(world, "publisher", 0);
+    for (uint8_t version = 4; version <= 5; version++) {
+        char id[64];
+        snprintf(id, sizeof id, "absent-%u", version);
+        sim_client_subscribe(world_add_client(world, &(struct sim_client_options){.id = id, .version = version, .persistent = true}, 2), "post/+", 2);
+    }
+    if (!run_settle(run, world, SETTLE_MS)) return false;
+    sim_client_disconnect(world->clients[1]);
+    sim_client_drop(world->clients[2]);
+    for (unsigned i = 0; i < 50; i++) {
+        sim_client_publish(publisher, "post/letter", (uint8_t)(1 + i % 2), false, 100);
+        world_run_ms(world, 100);
+    }
+    for (size_t i = 1; i <= 2; i++) sim_client_connect(world->clients[i], world->nodes[2]->host);
+    world_run_ms(world, 3000);
+    return run_settle(run, world, SETTLE_MS) && run_verify(run, world, 0, CHECKS_ONCE);
+}
+
+/* Two writers of one topic on two sides of a partition: afterwards all show the same one. */
+static bool retained_messages_agree_after_a_partition(struct run *run, struct world *world) {
+    static const bool sides[3] = {false, true, true};
+    world_add_nodes(world, 3);
+    for (size_t i = 0; i < 3; i++) {
+        char id[64];
+        snprintf(id, sizeof id, "writer-%zu", i + 1);
+        world_start(world, i);
+        sim_client_subscribe(world_add_plain_client(world, id, i), "sign/#", 1);
+    }
+    if (!run_settle(run, world, SETTLE_MS)) return false;
+    world_partition(world, sides);
+    world_run_ms(world, 10000);
+    sim_client_publish(world->clients[0], "sign/a", 1, true, 16);
+    world_run_ms(world, 1000);
+    size_t last = sim_client_publish(world->clients[1], "sign/a", 1, true, 16);
+    world_run_ms(world, 10000);
+    network_heal(world->network);
+    world_run_ms(world, 16000);
+    for (size_t i = 0; i < 3; i++) {
+        char id[64];
+        snprintf(id, sizeof id, "reader-%zu", i + 1);
+        sim_client_subscribe(world_add_plain_client(world, id, i), "sign/a", 1);
+    }
+    world_run_ms(world, 2000);
+    for (size_t i = 3; i < 6; i++) {
+        CHECK(journal_copies(&world->journal, i, last, true) == 1 && journal_copies(&world->journal, i, last - 1, true) == 0,
+              "%s was not given the later message alone", sim_client_id(world->clients[i]));
+    }
+    return true;
+}
+
 static bool last_unsubscribe_ends_the_traffic(struct run *run, struct world *world) {
     if (!three_brokers(run, world)) return false;
     struct sim_client *publisher = world_add_plain_client(world, "publisher", 0);
@@ -186,6 +238,8 @@ const struct scenario scenarios_delivery[] = {
     {"every_qos_and_size_crosses", every_qos_and_size_crosses, 1, NULL},
     {"many_publishers_keep_their_order", many_publishers_keep_their_order, 1, NULL},
     {"retained_message_reaches_a_later_subscriber_elsewhere", retained_message_reaches_a_later_subscriber_elsewhere, 1, NULL},
+    {"absent_client_finds_what_was_published_elsewhere", absent_client_finds_what_was_published_elsewhere, 1, NULL},
+    {"retained_messages_agree_after_a_partition", retained_messages_agree_after_a_partition, 1, NULL},
     {"last_unsubscribe_ends_the_traffic", last_unsubscribe_ends_the_traffic, 1, NULL},
     {0},
 };

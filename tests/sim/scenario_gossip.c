@@ -55,7 +55,84 @@ static bool idle_broker_sends_under_four_kib_per_second(struct run *run, struct 
     return true;
 }
 
+/* A table of many packets, in calm and in bad weather. */
+static bool large_table_reaches_a_late_starter(struct run *run, struct world *world) {
+    if (run->variant == 1)
+        network_set_weather(world->network, &(struct network_weather){.delay_us = 20000, .jitter_us = 20000, .loss_ppm = 100000, .duplicate_ppm = 20000});
+    world_add_nodes(world, 4);
+    for (size_t i = 0; i < 3; i++) world_start(world, i);
+    struct sim_client *client = world_add_plain_client(world, "greedy", 0);
+    for (unsigned i = 0; i < 400; i++) {
+        char filter[64];
+        snprintf(filter, sizeof filter, "building/%u/floor/%u/a-rather-long-name", i % 20, i);
+        sim_client_subscribe(client, filter, (uint8_t)(i % 3));
+    }
+    world_run_ms(world, 60000);
+    world_start(world, 3);
+    return run_settle(run, world, run->variant == 1 ? 10000 : 5000);
+}
+
+/* 512 rows of a kind are allowed: more filters are covered by wider ones, and still only what was asked for is delivered. */
+static bool more_filters_than_rows_still_deliver_exactly(struct run *run, struct world *world) {
+    world_add_nodes(world, 2);
+    world_start_all(world);
+    struct sim_client *many = world_add_plain_client(world, "many", 0), *publisher = world_add_plain_client(world, "publisher", 1);
+    for (unsigned i = 0; i < 700; i++) {
+        char filter[64];
+        snprintf(filter, sizeof filter, "dev/%u/t", i * 2);
+        sim_client_subscribe(many, filter, 1);
+    }
+    if (!run_settle(run, world, 60000)) return false;
+    for (unsigned i = 0; i < 100; i++) {
+        char topic[64];
+        snprintf(topic, sizeof topic, "dev/%u/t", (unsigned)dice_below(&world->dice, 1400));
+        sim_client_publish(publisher, topic, 1, false, 16);
+        world_run_ms(world, 20);
+    }
+    world_run_ms(world, 5000);
+    struct gossip_counters counters;
+    gossip_read_counters(node_gossip(world->nodes[0]->node), &counters);
+    CHECK(counters.rows_own <= 1024, "edge-1 shows %llu rows", (unsigned long long)counters.rows_own);
+    return run_verify(run, world, 0, CHECKS_ONCE);
+}
+
+/* Rows come and go while one broker is cut off; what was deleted meanwhile is not shown again by anyone. */
+static bool deleted_rows_do_not_come_back(struct run *run, struct world *world) {
+    static const bool sides[4] = {false, false, false, true};
+    world_add_nodes(world, 4);
+    world_start_all(world);
+    for (size_t i = 0; i < 4; i++) {
+        char id[64];
+        snprintf(id, sizeof id, "fickle-%zu", i + 1);
+        struct sim_client *client = world_add_plain_client(world, id, i);
+        for (unsigned filter = 0; filter < 30; filter++) {
+            snprintf(id, sizeof id, "fickle/%zu/%u", i, filter);
+            sim_client_subscribe(client, id, 0);
+        }
+    }
+    if (!run_settle(run, world, 10000)) return false;
+    world_partition(world, sides);
+    for (unsigned change = 0; change < 200; change++) {
+        char filter[64];
+        size_t of = change % 4;
+        snprintf(filter, sizeof filter, "fickle/%zu/%u", of, (unsigned)dice_below(&world->dice, 30));
+        if (dice_below(&world->dice, 3) == 0)
+            sim_client_subscribe(world->clients[of], filter, 0);
+        else
+            sim_client_unsubscribe(world->clients[of], filter);
+        world_run_ms(world, 100);
+    }
+    world_run_ms(world, 10000); /* past the linger of what was unsubscribed last */
+    network_heal(world->network);
+    if (!run_settle(run, world, 10000)) return false;
+    world_run_ms(world, 30000);
+    return run_settle(run, world, 0);
+}
+
 const struct scenario scenarios_gossip[] = {
+    {"large_table_reaches_a_late_starter", large_table_reaches_a_late_starter, 2, NULL},
+    {"more_filters_than_rows_still_deliver_exactly", more_filters_than_rows_still_deliver_exactly, 1, NULL},
+    {"deleted_rows_do_not_come_back", deleted_rows_do_not_come_back, 1, NULL},
     {"registry_change_is_known_within_a_second", registry_change_is_known_within_a_second, 2, NULL},
     {"idle_broker_sends_under_four_kib_per_second", idle_broker_sends_under_four_kib_per_second, 1, NULL},
     {0},
