@@ -34,11 +34,11 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
     bool visible = member_is_visible(member);
     if (state != MEMBER_SUSPECT)
         member->suspicion.running = false;
-    if (state == MEMBER_DOWN) {
+    if (state == MEMBER_DOWN || state == MEMBER_LEFT) {
         member->down_since_ms = gossip->now_ms;
         member->fresh_epoch = 0;
-        gossip->counters.deaths++;
     }
+    gossip->counters.deaths += state == MEMBER_DOWN;
     member->visible_told = visible;
     if (state != MEMBER_UNVERIFIED && (visible || was_told))
         event_member(gossip, member);
@@ -266,14 +266,14 @@ void evidence_on_accuse(struct gossip *gossip, const struct message *message)
         probe_member(gossip, member);
 }
 
-static void tick_suspect(struct gossip *gossip, struct member *member)
+static void tick_suspect(struct gossip *gossip, struct member *member, bool in_partition)
 {
     struct suspicion *suspicion = &member->suspicion;
     if (gossip->now_ms < suspicion_deadline_ms(suspicion, gossip->limits.suspicion_min_ms, members_visible_count(gossip)))
         return;
     /* It answered us since: whatever others see, it lives. They ask it, and it refutes. */
     bool answered = member->heard_ms != NEVER && member->heard_ms > suspicion->started_ms;
-    if (answered || probe_in_partition(gossip)) {
+    if (answered || in_partition) {
         struct member_id accuser = suspicion->accusers[0];
         suspicion_start(suspicion, gossip->now_ms, &accuser);
         return;
@@ -283,12 +283,12 @@ static void tick_suspect(struct gossip *gossip, struct member *member)
     evidence_set_state(gossip, member, MEMBER_DOWN);
 }
 
-static bool tick_member(struct gossip *gossip, struct member *member)
+static bool tick_member(struct gossip *gossip, struct member *member, bool in_partition)
 {
     if (member->self)
         return false;
     if (member->state == MEMBER_SUSPECT && member->suspicion.running)
-        tick_suspect(gossip, member);
+        tick_suspect(gossip, member, in_partition);
     if (member->state == MEMBER_UNVERIFIED)
         return gossip->now_ms >= member->made_ms + UNVERIFIED_KEEP_MS && !member->has_key;
     bool gone = member->state == MEMBER_DOWN || member->state == MEMBER_LEFT;
@@ -299,8 +299,9 @@ static bool tick_member(struct gossip *gossip, struct member *member)
 
 void evidence_tick(struct gossip *gossip)
 {
+    bool in_partition = probe_in_partition(gossip);
     for (size_t i = gossip->members.count; i-- > 0;)
-        if (tick_member(gossip, gossip->members.items[i]))
+        if (tick_member(gossip, gossip->members.items[i], in_partition))
             members_remove(gossip, gossip->members.items[i]);
 }
 

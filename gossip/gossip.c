@@ -1,4 +1,5 @@
 /* The door. */
+#include "broker/topic.h"
 #include "gossip/state.h"
 
 #include <stdlib.h>
@@ -187,6 +188,8 @@ void gossip_tick(struct gossip *gossip, uint64_t now_ms)
 static uint64_t change_row(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter, size_t size, bool put)
 {
     set_now(gossip, now_ms);
+    if (!topic_filter_valid(filter, size))
+        return 0;
     return own_change(gossip, kind, filter, size, put);
 }
 

@@ -239,17 +239,17 @@ static bool lags(const struct gossip *gossip, const struct member *member)
     return member->known_sequence < gossip->self->registry.sequence || member->known_incarnation < gossip->self->incarnation;
 }
 
-static bool resend_due(const struct gossip *gossip, const struct member *member)
+static bool resend_due(const struct gossip *gossip, const struct member *member, bool eager)
 {
-    return (member_is_visible(member) || gossip->own.leaving) && !member->self && member->known && member->resends < RESENDS_MAX && lags(gossip, member) &&
-           (is_eager(gossip) || member->resends == 0);
+    return member_is_visible(member) && member->resends < (eager ? RESENDS_MAX : 1) && lags(gossip, member);
 }
 
 static void resend(struct gossip *gossip)
 {
+    bool eager = is_eager(gossip);
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = gossip->members.items[i];
-        if (gossip->now_ms < member->resend_ms || !resend_due(gossip, member))
+        if (gossip->now_ms < member->resend_ms || !resend_due(gossip, member, eager))
             continue;
         send_entries(gossip, member, member->known_sequence + 1);
         member->resends++;
@@ -286,8 +286,9 @@ uint64_t own_deadline_ms(const struct gossip *gossip)
     uint64_t deadline = own->draft_count > 0 ? own->next_cut_ms : NEVER;
     if (own->leaving && !own->left)
         deadline = earlier(deadline, own->leave_deadline_ms);
+    bool eager = is_eager(gossip);
     for (size_t i = 0; i < gossip->members.count; i++)
-        if (resend_due(gossip, gossip->members.items[i]))
+        if (resend_due(gossip, gossip->members.items[i], eager))
             deadline = earlier(deadline, gossip->members.items[i]->resend_ms);
     return deadline;
 }
