@@ -81,11 +81,11 @@ class Trust(SystemTest):
         self.assertLessEqual(len(self.bad.log_lines("refuse", *words)), 4, f"no more for each that refuses:\n{self.bad.log()}")
         self.assertEqual([p for p in inner.payloads() if p.startswith(b"good")], [])
         # With its right token it is one of them again.
-        self.bad.stop()
+        self.bad.kill()
         self.token.write_text(self.good_token + "\n")
         restore()
         self.bad.start()
-        self.fed.wait_alive()
+        self.fed.wait_alive(timeout_s=5)
 
     def test_an_expired_token(self):
         self.token.write_text(hobnob("token", "mint", "--issuer", self.fed.made / "issuer.key", "--broker", "edge-2", "--key",
