@@ -57,17 +57,12 @@ void broker_peer_knows(struct broker *broker, uint64_t now_ms, const struct peer
 void broker_set_epoch(struct broker *broker, uint64_t now_ms, uint64_t epoch)
 {
     struct federation *federation = enter(broker, now_ms);
+    struct link *link, *next;
     if (epoch <= federation->epoch)
         return;
     federation->epoch = epoch;
-    for (size_t i = 0; i < federation->peer_count; i++) {
-        struct peer *peer = federation->peers[i];
-        if (peer && peer->link)
-            link_end(federation, peer->link, BYE_EPOCH, "this broker's epoch was raised");
-        if (peer && peer->attempt)
-            link_end(federation, peer->attempt, BYE_EPOCH, "this broker's epoch was raised");
-        if (peer)
-            peer_want_link(federation, peer);
+    DL_FOREACH_SAFE(federation->links, link, next) {
+        link_end(federation, link, BYE_CLOSING, "a later epoch of this broker begins");
     }
 }
 

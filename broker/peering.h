@@ -21,7 +21,7 @@ enum row_kind { ROW_NEWPUB = 1, ROW_NEWSUB = 2 };
 /* ---- what the registry and the membership say ---- */
 
 /* A verified peer is alive under this epoch. A higher epoch than before means that it restarted and
- * forgot its joins. Calling it again with the same epoch is harmless. */
+ * forgot its joins; its rows are gone too, those of the new run follow. Calling it again with the same epoch is harmless. */
 void broker_peer_alive(struct broker *broker, uint64_t now_ms, const struct peer_id *peer, const char *name, uint64_t epoch);
 /* The peer left, is down, or lost its right to be here: its rows, joins and links go. */
 void broker_peer_gone(struct broker *broker, uint64_t now_ms, const struct peer_id *peer);

@@ -65,7 +65,8 @@ struct peer *peers_make(struct federation *federation, const struct peer_id *id)
     peer->id = *id;
     peer->joins_void_ms = peer->review_ms = peer->replay_ms = UINT64_MAX;
     peer->backoff_ms = BACKOFF_MIN_MS;
-    peer->stream = ++federation->streams;
+    /* Not counted: a broker that lost its disk may run twice under one epoch for a moment. */
+    peer->stream = federation_random(federation);
     uint64_t seed = federation_random(federation);
     names_init(&peer->newpub, seed);
     names_init(&peer->newsub, seed);
@@ -116,11 +117,26 @@ void peer_free(struct federation *federation, struct peer *peer)
     free(peer);
 }
 
+static void review_later(struct federation *federation, struct peer *peer)
+{
+    if (peer->review_ms != UINT64_MAX)
+        return;
+    peer->review_ms = federation->now_ms + federation->limits.leave_linger_ms;
+    peer_set_timer(federation, peer);
+}
+
 void peer_alive(struct federation *federation, struct peer *peer, const char *name, uint64_t epoch)
 {
     snprintf(peer->name, sizeof peer->name, "%s", name);
     if (epoch > peer->epoch)
         peer_restarted(federation, peer, epoch);
+    if (epoch > peer->rows_epoch) {
+        /* Its rows of this run follow; those of the run before are gone. A hello may have told of the run earlier. */
+        peer->rows_epoch = epoch;
+        clear_rows(federation, peer);
+        replay_reconsider(federation, peer);
+        review_later(federation, peer);
+    }
     if (peer->alive)
         return;
     peer->alive = true;
@@ -200,10 +216,8 @@ static void row_disappeared(struct federation *federation, struct peer *peer, en
         subs_remove(federation->peer_rows, filter, size, &peer->rows.subscriber);
     names_remove(rows, named);
     free(named);
-    if (kind == ROW_NEWPUB && peer->review_ms == UINT64_MAX) {
-        peer->review_ms = federation->now_ms + federation->limits.leave_linger_ms;
-        peer_set_timer(federation, peer);
-    }
+    if (kind == ROW_NEWPUB)
+        review_later(federation, peer);
 }
 
 void peer_row(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter, size_t size, bool active)

@@ -63,7 +63,8 @@ struct peer {
     struct peer_id id;
     char name[64];
     bool alive;
-    uint64_t epoch; /* 0 until known */
+    uint64_t epoch;      /* 0 until known */
+    uint64_t rows_epoch; /* of the run whose rows are known; they end with it */
     uint64_t known_sequence;
     struct names newpub, newsub; /* of bare struct named */
     struct names joins;          /* of struct join (group.c) */
@@ -112,7 +113,6 @@ struct federation {
     struct peer **peers;
     size_t peer_count, peer_capacity;
     size_t alive_count;
-    uint64_t streams;
     struct link *links; /* utlist DL */
     size_t link_count;
     broker_handle last_handle;

@@ -384,6 +384,8 @@ static void a_restarted_peer_gets_what_waits_and_joins_again(void **state)
     (void)state;
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
+    client_subscribe(world, hears, "of the earlier run", 1);
+    world_run(world, 400);
     world_cut(world, 0, 1);
     broker_free(world->sites[1].broker);
     world->sites[1].broker = NULL;
@@ -404,6 +406,29 @@ static void a_restarted_peer_gets_what_waits_and_joins_again(void **state)
     assert_int_equal(client_got(again, "after"), 1);
     assert_int_equal(world_link(world, 1, 0).lost, 0);
     assert_int_equal(world_link(world, 0, 1).joined_here, 1);
+    uint64_t invites = world_link(world, 0, 1).invites_sent;
+    client_publish(world, says, "of the earlier run", "m", 1, false);
+    world_run(world, 1000);
+    assert_int_equal(world_link(world, 0, 1).invites_sent, invites);
+    end(world);
+}
+
+/* The registry remembered a higher epoch of ours, as after a lost disk: links go on under the new one. */
+static void a_raised_epoch_makes_links_anew(void **state)
+{
+    (void)state;
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    world->sites[1].epoch = 9;
+    world_tell_alive(world, 0, 1);
+    world_run(world, 3000);
+    assert_int_equal(world_counters(world, 0).links_up, 0);
+    broker_set_epoch(world->sites[1].broker, world->now_ms, 9);
+    world_run(world, 11000);
+    assert_int_equal(world_counters(world, 0).links_up, 1);
+    client_publish(world, says, "t", "after", 1, false);
+    world_run(world, 100);
+    assert_int_equal(client_got(hears, "after"), 1);
     end(world);
 }
 
@@ -900,6 +925,7 @@ int main(void)
         cmocka_unit_test(unacknowledged_is_resent_after_reconnect),
         cmocka_unit_test(what_was_received_is_not_taken_twice),
         cmocka_unit_test(a_restarted_peer_gets_what_waits_and_joins_again),
+        cmocka_unit_test(a_raised_epoch_makes_links_anew),
         cmocka_unit_test(refused_token_makes_no_link),
         cmocka_unit_test(a_resubscribe_within_the_linger_causes_no_traffic),
         cmocka_unit_test(after_the_linger_the_peer_leaves),
