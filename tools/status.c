@@ -10,23 +10,25 @@
 
 #define DEPTH_MAX 4
 
+static bool add_value(struct table *table, const char *title, const json_t *value) {
+    char *text = admin_text(value);
+    const char *cells[] = {title, text};
+    bool good = text != NULL && table_add_row(table, cells);
+    free(text);
+    return good;
+}
+
 /* Objects inside are shown as "outer inner". */
 static bool add_members(struct table *table, json_t *object, const char *prefix, int depth) {
     const char *name;
     json_t *value;
     json_object_foreach(object, name, value) {
-        char title[128];
-        snprintf(title, sizeof title, "%s%s%s", prefix, *prefix != '\0' ? " " : "", name);
+        char *title = NULL;
+        if (asprintf(&title, "%s%s%s", prefix, *prefix != '\0' ? " " : "", name) < 0) return false;
         for (char *at = title; *at != '\0'; at++)
             if (*at == '_') *at = ' ';
-        if (json_is_object(value) && depth < DEPTH_MAX) {
-            if (!add_members(table, value, title, depth + 1)) return false;
-            continue;
-        }
-        char *text = admin_text(value);
-        const char *cells[] = {title, text};
-        bool good = text != NULL && table_add_row(table, cells);
-        free(text);
+        bool good = json_is_object(value) && depth < DEPTH_MAX ? add_members(table, value, title, depth + 1) : add_value(table, title, value);
+        free(title);
         if (!good) return false;
     }
     return true;
