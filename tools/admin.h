@@ -16,11 +16,17 @@ bool admin_parse(int argc, char **argv, const char *about, struct admin_options 
 /* GET /api/v1/NAME. NULL after a complaint. */
 json_t *admin_get(const struct admin_options *options, const char *name);
 
-/* For the commands that are one table: {"NAME": [row, ...]}. Columns named come first and in this order, what else the broker sends follows. */
+struct admin_column {
+    const char *field;
+    const char *title; /* NULL: the field, with spaces for _ */
+};
+
+/* For the commands that are one table: {"NAME": [row, ...]}. Columns come in this order; those the broker does not send are left out. */
 struct admin_listing {
     const char *name, *about, *empty;
-    const char *const *columns;
+    const struct admin_column *columns;
     size_t column_count;
+    bool only_these; /* else what more the broker sends follows */
 };
 int admin_list(int argc, char **argv, const struct admin_listing *listing);
 

@@ -15,26 +15,38 @@ char *admin_text(const json_t *value) {
     return json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
 }
 
-/* The listing's own columns that the first row has, then the rest of that row. */
-static size_t choose_columns(const struct admin_listing *listing, json_t *first, const char **columns) {
+static bool has(const struct admin_column *columns, size_t count, const char *field) {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(columns[i].field, field) == 0) return true;
+    return false;
+}
+
+/* The listing's own columns that the first row has, then the rest of that row if it is wanted. */
+static size_t choose_columns(const struct admin_listing *listing, json_t *first, struct admin_column columns[COLUMNS_MAX]) {
     size_t count = 0;
-    for (size_t i = 0; i < listing->column_count; i++)
-        if (json_object_get(first, listing->columns[i]) != NULL) columns[count++] = listing->columns[i];
-    size_t known = count;
-    const char *name;
+    for (size_t i = 0; i < listing->column_count && count < COLUMNS_MAX; i++)
+        if (json_object_get(first, listing->columns[i].field) != NULL) columns[count++] = listing->columns[i];
+    const char *field;
     json_t *value;
-    json_object_foreach(first, name, value) {
-        bool taken = false;
-        for (size_t i = 0; i < known; i++) taken |= strcmp(columns[i], name) == 0;
-        if (!taken && count < COLUMNS_MAX) columns[count++] = name;
-    }
+    json_object_foreach(first, field, value)
+        if (!listing->only_these && count < COLUMNS_MAX && !has(columns, count, field)) columns[count++] = (struct admin_column){field, NULL};
     return count;
 }
 
-static bool add_row(struct table *table, const json_t *row, const char *const *columns, size_t count) {
+static bool add_column(struct table *table, const struct admin_column *column, bool numbers) {
+    char *title = strdup(column->title != NULL ? column->title : column->field);
+    if (title == NULL) return false;
+    for (char *at = title; *at != '\0'; at++)
+        if (*at == '_') *at = ' ';
+    bool good = table_add_column(table, title, numbers);
+    free(title);
+    return good;
+}
+
+static bool add_row(struct table *table, const json_t *row, const struct admin_column *columns, size_t count) {
     char *cells[COLUMNS_MAX] = {NULL};
     bool good = true;
-    for (size_t i = 0; i < count; i++) good &= (cells[i] = admin_text(json_object_get(row, columns[i]))) != NULL;
+    for (size_t i = 0; i < count; i++) good &= (cells[i] = admin_text(json_object_get(row, columns[i].field))) != NULL;
     good = good && table_add_row(table, (const char *const *)cells);
     for (size_t i = 0; i < count; i++) free(cells[i]);
     return good;
@@ -42,17 +54,11 @@ static bool add_row(struct table *table, const json_t *row, const char *const *c
 
 static bool print_rows(const struct admin_listing *listing, json_t *rows) {
     json_t *first = json_array_get(rows, 0);
-    const char *columns[COLUMNS_MAX];
-    char title[64];
+    struct admin_column columns[COLUMNS_MAX];
     size_t count = choose_columns(listing, first, columns);
     struct table *table = table_new();
     bool good = table != NULL;
-    for (size_t i = 0; good && i < count; i++) {
-        size_t at = 0;
-        for (; columns[i][at] != '\0' && at < sizeof title - 1; at++) title[at] = columns[i][at] == '_' ? ' ' : columns[i][at];
-        title[at] = '\0';
-        good = table_add_column(table, title, json_is_number(json_object_get(first, columns[i])));
-    }
+    for (size_t i = 0; good && i < count; i++) good = add_column(table, &columns[i], json_is_number(json_object_get(first, columns[i].field)));
     for (size_t i = 0; good && i < json_array_size(rows); i++) good = add_row(table, json_array_get(rows, i), columns, count);
     good = good && table_print(table);
     table_free(table);
