@@ -39,6 +39,7 @@ static void complain_about(CURLcode result, const char *url, const char *detail)
     case CURLE_OPERATION_TIMEDOUT: complain("%s: no answer in time; is the host up, and is this hobnobd's listen.admin? Name another with --admin URL", url); return;
     case CURLE_WRITE_ERROR: complain("%s: the answer is larger than %u MiB or memory is short; ask with curl instead", url, ANSWER_MAX >> 20); return;
     case CURLE_GOT_NOTHING:
+    case CURLE_RECV_ERROR:
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_UNSUPPORTED_PROTOCOL:
     case CURLE_HTTP2: complain("%s: that is not an admin port; name hobnobd's listen.admin with --admin URL", url); return;
