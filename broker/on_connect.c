@@ -131,7 +131,8 @@ static void take_options(struct broker *broker, uint64_t now_ms, struct client *
     client->window = connect->receive_max < broker->limits.inflight_max ? connect->receive_max : (uint16_t)broker->limits.inflight_max;
     client->keep_alive_s = connect->keep_alive_s;
     /* A 3.1.1 client cannot be told of another keep alive than its own. */
-    if (connect->version >= MQTT_50 && keep_alive_max_s != UINT16_MAX && (connect->keep_alive_s == 0 || connect->keep_alive_s > keep_alive_max_s))
+    if (connect->version >= MQTT_50 && keep_alive_max_s != UINT16_MAX &&
+        (connect->keep_alive_s == 0 || connect->keep_alive_s > keep_alive_max_s))
         client->keep_alive_s = keep_alive_max_s;
     if (client->keep_alive_s == 0)
         timer_clear(&broker->client_timers, &client->timer);
@@ -160,14 +161,55 @@ static void accept(struct broker *broker, uint64_t now_ms, struct client *client
     session_pump(broker, now_ms, session);
 }
 
+/* Whether this CONNECT is welcome; gives it a client id if it has none, in assigned. */
+static enum mqtt_reason judge(struct broker *broker, const struct client *client, struct mqtt_connect *connect, char *assigned, size_t assigned_size)
+{
+    enum mqtt_reason reason = check(broker, client, connect);
+
+    if (reason != MQTT_SUCCESS)
+        return reason;
+    if (connect->client_id.size == 0) {
+        connect->client_id.size = (uint32_t)assign_client_id(broker, assigned, assigned_size);
+        connect->client_id.bytes = (const uint8_t *)assigned;
+    }
+    if (broker->counters.sessions >= broker->limits.sessions_max &&
+        session_find(broker, connect->client_id.bytes, connect->client_id.size) == NULL)
+        return MQTT_QUOTA_EXCEEDED;
+    return MQTT_SUCCESS;
+}
+
+/* Gives the client its session, old or new. False when memory is short; the client is then as before. */
+static bool open_session(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connect *connect, bool *resumed)
+{
+    struct message *will = connect->has_will ? will_new(connect) : NULL;
+    struct session *session;
+
+    if (connect->has_will && will == NULL)
+        return false;
+    session = session_to_resume(broker, now_ms, connect->client_id.bytes, connect->client_id.size, connect->clean_start);
+    *resumed = session != NULL;
+    if (session == NULL)
+        session = session_new(broker, connect->client_id.bytes, connect->client_id.size);
+    if (session == NULL) {
+        message_unref(will);
+        return false;
+    }
+    session_attach(broker, session, client);
+    session->expiry_s = granted_expiry_s(broker, connect);
+    session->will = will;
+    session->will_delay_s = connect->will_delay_s;
+    session->will_expiry_s = connect->will_expiry_s;
+    if (will != NULL)
+        will->publisher = session->number;
+    return true;
+}
+
 void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body)
 {
     struct mqtt_connect connect;
-    struct message *will = NULL;
-    struct session *session;
     enum mqtt_reason reason;
-    char assigned[32];
-    bool resumed, assign;
+    char assigned[32] = "";
+    bool resumed;
 
     if (client->state != CLIENT_NEW) {
         client_fault(broker, now_ms, client, MQTT_PROTOCOL_ERROR); /* MQTT-3.1.0-2 */
@@ -179,39 +221,13 @@ void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, c
         return;
     }
     client->packet_size_max = connect.packet_size_max;
-    reason = check(broker, client, &connect);
-    assign = connect.client_id.size == 0;
-    if (assign) {
-        connect.client_id.size = (uint32_t)assign_client_id(broker, assigned, sizeof assigned);
-        connect.client_id.bytes = (const uint8_t *)assigned;
-    }
-    if (reason == MQTT_SUCCESS && session_find(broker, connect.client_id.bytes, connect.client_id.size) == NULL &&
-        broker->counters.sessions >= broker->limits.sessions_max)
-        reason = MQTT_QUOTA_EXCEEDED;
-    if (reason == MQTT_SUCCESS && connect.has_will) {
-        will = will_new(&connect);
-        reason = will != NULL ? MQTT_SUCCESS : MQTT_SERVER_UNAVAILABLE;
-    }
+    reason = judge(broker, client, &connect, assigned, sizeof assigned);
+    if (reason == MQTT_SUCCESS && !open_session(broker, now_ms, client, &connect, &resumed))
+        reason = MQTT_SERVER_UNAVAILABLE;
     if (reason != MQTT_SUCCESS) {
         refuse(broker, now_ms, client, connect.version, reason);
         return;
     }
-    session = session_to_resume(broker, now_ms, connect.client_id.bytes, connect.client_id.size, connect.clean_start);
-    resumed = session != NULL;
-    if (!resumed)
-        session = session_new(broker, connect.client_id.bytes, connect.client_id.size);
-    if (session == NULL) {
-        message_unref(will);
-        refuse(broker, now_ms, client, connect.version, MQTT_SERVER_UNAVAILABLE);
-        return;
-    }
-    session_attach(broker, session, client);
-    session->expiry_s = granted_expiry_s(broker, &connect);
-    session->will = will;
-    session->will_delay_s = connect.will_delay_s;
-    session->will_expiry_s = connect.will_expiry_s;
-    if (will != NULL)
-        will->publisher = session->number;
     take_options(broker, now_ms, client, &connect);
-    accept(broker, now_ms, client, &connect, resumed, assign ? assigned : NULL);
+    accept(broker, now_ms, client, &connect, resumed, assigned[0] != '\0' ? assigned : NULL);
 }

@@ -344,6 +344,58 @@ static void strangers_words_in_notes_are_harmless(void **state)
     client_cut(&client);
 }
 
+static void notes_are_bounded_and_the_rest_is_counted(void **state)
+{
+    struct broker_note note;
+    size_t count = 0;
+    (void)state;
+
+    for (int i = 0; i < 300; i++) {
+        struct client client;
+        client_open(&world, &client, 4);
+        say_hex(&client, "c0 00");
+        expect_end(&client);
+    }
+    while (broker_next_note(world.broker, &note))
+        count++;
+    assert_int_equal(count, 256 + 1);
+    assert_string_equal(note.text, "44 notes were dropped");
+}
+
+static void client_id_has_a_longest(void **state)
+{
+    char id[1026];
+    (void)state;
+
+    memset(id, 'i', sizeof id);
+    id[1025] = '\0';
+    for (int version = 4; version <= 5; version++) {
+        struct client client;
+        client_open(&world, &client, version);
+        say_connect(&client, &(struct connect){.id = id});
+        expect(&client, version == 4 ? "connack present=0 02" : "connack present=0 85");
+        expect_end(&client);
+        client_open(&world, &client, version);
+        say_connect(&client, &(struct connect){.id = id + 1});
+        expect(&client, "connack present=0 00*");
+        client_cut(&client);
+    }
+}
+
+static void client_that_takes_no_connack_is_ended(void **state)
+{
+    struct client client;
+    (void)state;
+
+    client_open(&world, &client, 5);
+    say_connect(&client, &(struct connect){.id = "a", .properties = "27 00000008"});
+    client.got_at = client.got_size;
+    client_read(&client);
+    assert_true(broker_client_ended(world.broker, client.handle));
+    client_forget(&client);
+    assert_int_equal(counters(&world).clients_connected, 0);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -365,6 +417,9 @@ int main(void)
         TEST(stop_says_goodbye_without_wills),
         TEST(ended_client_is_named_until_its_output_is_gone),
         TEST(strangers_words_in_notes_are_harmless),
+        TEST(notes_are_bounded_and_the_rest_is_counted),
+        TEST(client_id_has_a_longest),
+        TEST(client_that_takes_no_connack_is_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

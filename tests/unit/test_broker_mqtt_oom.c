@@ -129,10 +129,36 @@ static void each_allocation_of_a_conversation_may_fail(void **state)
     }
 }
 
+static void the_first_session_may_fail(void **state)
+{
+    struct packet hello = connect_packet(5, &(struct connect){.id = "first"});
+    (void)state;
+
+    for (long n = 0;; n++) {
+        struct world world = {0};
+        struct client fresh;
+        broker_handle first;
+        world_begin(&world);
+        short_of(n);
+        first = broker_client_open(world.broker, world.now, true, "127.0.0.1:1");
+        broker_client_input(world.broker, world.now, first, hello.bytes, hello.size);
+        enough();
+        assert_int_equal(counters(&world).sessions, counters(&world).clients_connected);
+        client_connect(&world, &fresh, 5, "first");
+        client_cut(&fresh);
+        world_end(&world);
+        if (!shortage.failed) {
+            assert_true(n > 4);
+            return;
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_broker_is_whole_or_none),
+        cmocka_unit_test(the_first_session_may_fail),
         cmocka_unit_test(each_allocation_of_a_conversation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

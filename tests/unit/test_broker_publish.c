@@ -456,6 +456,29 @@ static void publication_from_a_peer_goes_to_sessions_and_is_retained_by_its_stam
     message_unref(older);
 }
 
+static void full_retained_store_is_noted_and_the_publication_delivered(void **state)
+{
+    struct broker_note note;
+    (void)state;
+
+    client_cut(&a);
+    client_cut(&b);
+    world_end(&world);
+    world.options.limits.retained_messages_max = 1;
+    world_begin(&world);
+    client_connect(&world, &a, 5, "a");
+    client_connect(&world, &b, 5, "b");
+    client_subscribe(&b, "#", 0);
+    say_publish(&a, &(struct publish){.topic = "1", .payload = "x", .retain = true});
+    say_publish(&a, &(struct publish){.topic = "2", .payload = "x", .retain = true});
+    expect(&b, "publish q0 1 'x'");
+    expect(&b, "publish q0 2 'x'");
+    assert_int_equal(counters(&world).retained_messages, 1);
+    assert_true(broker_next_note(world.broker, &note));
+    assert_string_equal(note.text, "not retained, the store is full: topic '2'");
+    assert_int_equal(note.level, BROKER_NOTE_WARNING);
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
@@ -479,6 +502,7 @@ int main(void)
         TEST(expired_while_queued_is_dropped_and_time_left_is_sent_on),
         TEST(qos0_is_dropped_and_counted_when_a_client_does_not_read),
         TEST(client_that_asks_and_never_reads_is_ended),
+        TEST(full_retained_store_is_noted_and_the_publication_delivered),
         TEST(publication_from_a_peer_goes_to_sessions_and_is_retained_by_its_stamp),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -193,6 +193,10 @@ static void full_store_refuses_the_new_and_lets_go_of_tombstones(void **state)
     assert_int_equal(set(retained, "a", "2", 2), RETAINED_STORED);
     assert_int_equal(set(retained, "a", "", 3), RETAINED_STORED);
     assert_int_equal(set(retained, "f", "1", 1), RETAINED_STORED);
+    /* Two left, then none: the store's last resort for a delete, and an entry that is its own oldest tombstone. */
+    assert_int_equal(set(retained, "d", "", 4), RETAINED_STORED);
+    assert_int_equal(set(retained, "d", "", 5), RETAINED_STORED);
+    assert_int_equal(set(retained, "d", "1", 6), RETAINED_STORED);
     retained_free(retained);
 }
 

@@ -341,6 +341,28 @@ static void snapshot_does_not_reach_a_waiting_subscription_twice(void **state)
     message_unref(message);
 }
 
+static void waiting_subacks_of_several_are_kept_apart(void **state)
+{
+    struct client c;
+    (void)state;
+
+    peer_appears();
+    client_connect(&world, &c, 4, "c");
+    say_subscribe(&a, 1, "t/1", 0);
+    say_subscribe(&b, 2, "t/2", 1);
+    pass(&world, 100);
+    say_subscribe(&c, 3, "t/3", 0);
+    client_cut(&a);
+    pass(&world, 200);
+    expect(&b, "suback 2 01");
+    expect_nothing(&c);
+    pass(&world, 100);
+    expect(&c, "suback 3 00");
+    say_subscribe(&c, 4, "t/4", 0); /* still waiting when the broker is freed */
+    expect_nothing(&c);
+    client_forget(&c);
+}
+
 static void too_many_waiting_subscribes_are_refused(void **state)
 {
     char filter[16];
@@ -375,6 +397,7 @@ int main(void)
         TEST(waiting_suback_is_forgotten_with_its_connection),
         TEST(waiting_suback_sends_no_retained_message_of_what_was_unsubscribed),
         TEST(snapshot_does_not_reach_a_waiting_subscription_twice),
+        TEST(waiting_subacks_of_several_are_kept_apart),
         TEST(too_many_waiting_subscribes_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
