@@ -83,6 +83,19 @@ static void names_are_read_as_written(void **state)
     frame_out_deinit(&out);
 }
 
+static void the_example_of_the_protocol_page_is_true(void **state)
+{
+    (void)state;
+    static const uint8_t example[] = {0x92, 0x03, 0xdd, 0, 0, 0, 1, 0xa3, 'a', '/', '#'};
+    struct frame_out out = {0};
+    frame_begin_names(&out, FRAME_JOIN, 0);
+    frame_add_name(&out, "a/#", 3);
+    frame_end_items(&out);
+    assert_int_equal(out.size, sizeof example);
+    assert_memory_equal(out.bytes, example, sizeof example);
+    frame_out_deinit(&out);
+}
+
 static void names_out_of_size_are_malformed(void **state)
 {
     (void)state;
@@ -304,6 +317,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hello_is_read_as_written),
         cmocka_unit_test(names_are_read_as_written),
+        cmocka_unit_test(the_example_of_the_protocol_page_is_true),
         cmocka_unit_test(names_out_of_size_are_malformed),
         cmocka_unit_test(publications_are_read_as_written),
         cmocka_unit_test(the_bounds_given_for_a_publication_hold),
