@@ -33,42 +33,48 @@ static enum auth_result libjwt_sign(const char *json, const char *pem, char **to
     return AUTH_OK;
 }
 
+/* The claims as JSON. What a verifier would not read is not signed: the same code decides. */
+static enum auth_result mint_claims(const struct auth_claims *claims, const struct auth_key *issuer, const uint8_t entropy[16], char **json, char *reason) {
+    uint8_t thumbprint[AUTH_THUMBPRINT_SIZE];
+    char issuer_text[44], token_id[23];
+    auth_key_thumbprint(issuer, thumbprint);
+    auth_base64url_encode(thumbprint, sizeof thumbprint, issuer_text);
+    auth_base64url_encode(entropy, 16, token_id);
+    enum auth_result result = auth_claims_print(claims, issuer_text, claims->token_id != NULL ? claims->token_id : token_id, json);
+    if (result != AUTH_OK) {
+        auth_say(reason, "a claim is missing, too long or not UTF-8: correct it");
+        return result;
+    }
+    struct auth_claims read;
+    result = auth_claims_parse(*json, strlen(*json), &read, reason);
+    if (result != AUTH_OK) return result;
+    auth_claims_deinit(&read);
+    return AUTH_OK;
+}
+
+static bool for_broker(const struct auth_claims *claims) { return strcmp(claims->audience, AUTH_AUDIENCE_BROKER) == 0; }
+
+static enum auth_result check_size(const struct auth_claims *claims, size_t size, char *reason) {
+    size_t size_max = for_broker(claims) ? AUTH_BROKER_TOKEN_MAX : AUTH_TOKEN_MAX;
+    if (size <= size_max) return AUTH_OK;
+    auth_say(reason, "the token would have %zu bytes, and %zu are allowed%s: use fewer or shorter filters", size, size_max, for_broker(claims) ? " for a broker" : "");
+    return AUTH_REFUSED;
+}
+
 static enum auth_result mint(const struct auth_claims *claims, const struct auth_key *issuer, const uint8_t entropy[16], char **token, char *reason) {
     if (!auth_key_is_private(issuer)) {
         auth_say(reason, "a public key cannot sign: give the issuer's private key");
         return AUTH_NO_PRIVATE_KEY;
     }
-    uint8_t thumbprint[AUTH_THUMBPRINT_SIZE];
-    char issuer_text[44], token_id[23], *json = NULL, *pem = NULL, *made = NULL;
-    auth_key_thumbprint(issuer, thumbprint);
-    auth_base64url_encode(thumbprint, sizeof thumbprint, issuer_text);
-    auth_base64url_encode(entropy, 16, token_id);
-
-    struct auth_claims read;
-    enum auth_result result = auth_claims_print(claims, issuer_text, claims->token_id != NULL ? claims->token_id : token_id, &json);
-    if (result != AUTH_OK) auth_say(reason, "a claim is missing or is not UTF-8: correct it");
-    /* What the verifier would not read is not signed: the same code decides. */
-    if (result == AUTH_OK) result = auth_claims_parse(json, strlen(json), &read, reason);
-    bool for_broker = false;
-    if (result == AUTH_OK) {
-        for_broker = strcmp(read.audience, AUTH_AUDIENCE_BROKER) == 0;
-        bool bound = read.key_bound;
-        auth_claims_deinit(&read);
-        if (for_broker && !bound) {
-            auth_say(reason, "a broker's token must be bound to its key: name that key");
-            result = AUTH_REFUSED;
-        }
+    char *json = NULL, *pem = NULL, *made = NULL;
+    enum auth_result result = mint_claims(claims, issuer, entropy, &json, reason);
+    if (result == AUTH_OK && for_broker(claims) && !claims->key_bound) {
+        auth_say(reason, "a broker's token must be bound to its key: name that key");
+        result = AUTH_REFUSED;
     }
     if (result == AUTH_OK) result = auth_key_private_pem(issuer, &pem);
     if (result == AUTH_OK) result = libjwt_sign(json, pem, &made);
-    if (result == AUTH_OK) {
-        size_t size = strlen(made), size_max = for_broker ? AUTH_BROKER_TOKEN_MAX : AUTH_TOKEN_MAX;
-        if (size > size_max) {
-            auth_say(reason, "the token would have %zu bytes, and %zu are allowed%s: use fewer or shorter filters", size, size_max,
-                     for_broker ? " for a broker" : "");
-            result = AUTH_REFUSED;
-        }
-    }
+    if (result == AUTH_OK) result = check_size(claims, strlen(made), reason);
     if (result == AUTH_NO_MEMORY) auth_say(reason, "memory is short: try again");
     if (result == AUTH_OK)
         *token = made;
