@@ -124,6 +124,20 @@ static void bootstrap_peers_that_were_all_down_are_found_again(void **state)
     net_free(net);
 }
 
+static void a_down_member_that_knows_nobody_is_called_for_ever(void **state)
+{
+    (void)state;
+    struct net *net = net_new_running(3, 10);
+    net_kill(net, 2); /* nobody's bootstrap address */
+    net_run(net, 200000);
+    assert_int_equal(net->nodes[1].sees[2], MEMBER_DOWN);
+    net->nodes[2].epoch = 2;
+    net->nodes[2].bootstrap_count = 0;
+    net_start(net, 2);
+    assert_true(net_until(net, net_all_alive, 10000));
+    net_free(net);
+}
+
 static void a_broker_killed_and_back_with_one_bootstrap_peer_is_in_within_2_s(void **state)
 {
     (void)state;
@@ -164,6 +178,27 @@ static void a_sleeping_process_does_not_condemn_the_others(void **state)
     net_free(net);
 }
 
+static void a_suspicion_that_was_slept_through_begins_anew(void **state)
+{
+    (void)state;
+    struct net *net = net_new_running(3, 14);
+    net_run(net, 2000);
+    for (int i = 0; i < 2; i++)
+        net->cut[i][2] = net->cut[2][i] = true;
+    uint64_t start = net->now_ms;
+    while (net->nodes[0].sees[2] != MEMBER_SUSPECT && net->now_ms < start + 3000)
+        net_step(net, start + 3000);
+    assert_int_equal(net->nodes[0].sees[2], MEMBER_SUSPECT);
+    struct gossip *asleep = net->nodes[0].gossip;
+    net->nodes[0].gossip = NULL;
+    memset(net->cut, 0, sizeof net->cut);
+    net_run(net, 10000);
+    net->nodes[0].gossip = asleep;
+    assert_true(net_until(net, net_all_alive, 5000));
+    assert_int_equal(net->nodes[0].down_events, 0);
+    net_free(net);
+}
+
 static void when_many_are_suspect_at_once_nobody_is_evicted(void **state)
 {
     (void)state;
@@ -192,8 +227,10 @@ int main(void)
         cmocka_unit_test(two_brokers_that_cannot_reach_each_other_live_by_their_helpers),
         cmocka_unit_test(a_partition_of_any_length_heals_and_the_tables_agree),
         cmocka_unit_test(bootstrap_peers_that_were_all_down_are_found_again),
+        cmocka_unit_test(a_down_member_that_knows_nobody_is_called_for_ever),
         cmocka_unit_test(a_broker_killed_and_back_with_one_bootstrap_peer_is_in_within_2_s),
         cmocka_unit_test(a_sleeping_process_does_not_condemn_the_others),
+        cmocka_unit_test(a_suspicion_that_was_slept_through_begins_anew),
         cmocka_unit_test(when_many_are_suspect_at_once_nobody_is_evicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
