@@ -17,6 +17,17 @@ static bool outlives(const struct federation *federation, const struct link *lin
     return link->dialled == we_are_smaller;
 }
 
+/* The peer dialled while we were dialling it, and our link is the one that stays once both are up. Refusing the peer's now, rather than
+ * ending it later, means that nothing is sent on one link and again on the other. A dial of ours that hangs has no such claim: the peer may
+ * be the only one of us that can reach the other. */
+static bool ours_is_on_its_way(const struct federation *federation, const struct link *link, const struct peer *peer)
+{
+    const struct link *ours = peer->attempt;
+    if (link->dialled || !ours || !outlives(federation, ours, link))
+        return false;
+    return ours->state == LINK_HANDSHAKE || ours->deadline_ms > federation->now_ms + LINK_DIAL_MS - LINK_YIELD_MS;
+}
+
 /* Compares numbers with the peer's: what it has, and where its own begin. False if it claims more than was sent. */
 static bool agree_on_numbers(struct federation *federation, struct peer *peer, const struct hello *hello)
 {
@@ -101,7 +112,7 @@ void link_on_hello(struct federation *federation, struct link *link, const struc
     if (hello->epoch > peer->epoch)
         peer_restarted(federation, peer, hello->epoch);
     struct link *other = peer->link;
-    if (other && !outlives(federation, link, other)) {
+    if (other ? !outlives(federation, link, other) : ours_is_on_its_way(federation, link, peer)) {
         link_end(federation, link, BYE_DUPLICATE, "another link goes on");
         return;
     }

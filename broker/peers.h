@@ -28,6 +28,7 @@ enum {
     PEER_DECLINE_MAX_MS = 30000,       /* longest a decline counts */
     ADVERTS_MAX = 100000,              /* topics; the one published to longest ago goes first */
     LINK_CONTROL_MAX = 16 * 1024 * 1024, /* bytes of frames waiting besides publications */
+    LINK_YIELD_MS = 1000,              /* how long a dial of ours makes the peer's wait */
     LINK_DIAL_MS = 5000,               /* from the dial to the end of the TLS handshake */
     LINK_HELLO_MS = 5000,              /* from there to the hello */
     LINK_UNUSED_MS = 60000,            /* a link without business is closed after this */

@@ -185,10 +185,15 @@ enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struc
         free(text);
         return result;
     }
+    /* A subscription that the other brokers cannot be told of would miss what they publish: better none. */
+    if (federation_subscribed(broker->federation, now_ms, filter, size) != 0) {
+        subs_remove(broker->subs, filter, size, &session->subscriber);
+        free(text);
+        return SUBS_NO_MEMORY;
+    }
     memcpy(text, filter, size);
     session->filters[session->filter_count++] = (struct filter){.text = text, .size = (uint32_t)size};
     broker->counters.subscriptions++;
-    federation_subscribed(broker->federation, now_ms, filter, size);
     return SUBS_OK;
 }
 

@@ -308,6 +308,9 @@ static void simultaneous_dial_leaves_one_link(void **state)
     client_publish(world, b, "b", "after", 0, false);
     world_settle(world);
     assert_int_equal(client_got(a, "after"), 1);
+    /* One of the two was refused before anything was sent on it. */
+    assert_int_equal(world_link(world, 0, 1).repeated + world_link(world, 1, 0).repeated, 0);
+    assert_int_equal(world_link(world, 0, 1).publications_sent, 1);
     assert_int_equal(world_link(world, 0, 1).lost + world_link(world, 1, 0).lost, 0);
     end(world);
 }
