@@ -3,8 +3,27 @@
 
 #include <string.h>
 
+/* What would tell the speaker about the registry or about other members. */
+static bool asks_for_the_table(const struct gossip *gossip, const struct message *message)
+{
+    switch (message->kind) {
+    case MESSAGE_WHO: return !id_equal(&message->version.id, &gossip->self->id);
+    case MESSAGE_HAVE:
+    case MESSAGE_HAD:
+    case MESSAGE_DIGEST:
+    case MESSAGE_BUCKETS:
+    case MESSAGE_VERSIONS:
+    case MESSAGE_WANT:
+    case MESSAGE_WANT_CHUNK: return true;
+    default: return false;
+    }
+}
+
 static void handle(struct gossip *gossip, const struct message *message)
 {
+    /* The gossip key alone gives nothing: who has no valid token learns who we are, to judge us, and no more (G11). */
+    if (asks_for_the_table(gossip, message) && !(gossip->sender && gossip->sender->known))
+        return;
     switch (message->kind) {
     case MESSAGE_HEAD: evidence_on_head(gossip, message->bytes, message->size); break;
     case MESSAGE_ENTRY: repair_on_entry(gossip, message); break;
