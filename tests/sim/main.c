@@ -30,6 +30,7 @@ static struct result play(const struct scenario *scenario, uint64_t seed, unsign
     if (scenario->adjust != NULL) scenario->adjust(&options);
     struct world *world = world_new(&options);
     struct result result = {.good = scenario->play(&run, world)};
+    if (heap_fired(world->heap) >= WORLD_EVENTS_MAX) result.good = run_fail(&run, "a storm: %" PRIu64 " events", heap_fired(world->heap));
     trace_line(&world->trace, heap_now_us(world->heap), "run", "%s", result.good ? "good" : run.failure);
     result.hash = world->trace.hash;
     result.lines = world->trace.lines;

@@ -22,7 +22,7 @@ void network_free(struct network *network) {
     streams_free(network);
     free(network->hosts);
     free(network->owners);
-    free(network->cuts);
+    free(network->paths);
     free(network);
 }
 
@@ -35,13 +35,12 @@ void network_set_weather(struct network *network, const struct network_weather *
 static void widen(struct network *network) {
     size_t before = network->host_room, room = before == 0 ? 16 : before * 2;
     struct host *hosts = realloc(network->hosts, room * sizeof *hosts);
-    bool *cuts = calloc(room * room, sizeof *cuts);
-    assert(hosts != NULL && cuts != NULL);
-    for (size_t from = 0; from < before; from++)
-        memcpy(&cuts[from * room], &network->cuts[from * before], before * sizeof *cuts);
-    free(network->cuts);
+    struct path *paths = calloc(room * room, sizeof *paths);
+    assert(hosts != NULL && paths != NULL);
+    for (size_t from = 0; from < before; from++) memcpy(&paths[from * room], &network->paths[from * before], before * sizeof *paths);
+    free(network->paths);
     network->hosts = hosts;
-    network->cuts = cuts;
+    network->paths = paths;
     network->host_room = room;
 }
 
@@ -97,19 +96,23 @@ uint64_t network_paused_us(const struct network *network, size_t host) {
 }
 
 void network_cut(struct network *network, size_t from, size_t to, bool cut) {
-    network->cuts[from * network->host_room + to] = cut;
+    network->paths[from * network->host_room + to].cut = cut;
 }
 
 void network_heal(struct network *network) {
-    memset(network->cuts, 0, network->host_room * network->host_room * sizeof *network->cuts);
+    for (size_t i = 0; i < network->host_room * network->host_room; i++) network->paths[i].cut = false;
 }
 
 bool network_is_cut(const struct network *network, size_t from, size_t to) {
-    return network->cuts[from * network->host_room + to];
+    return network->paths[from * network->host_room + to].cut;
 }
 
-uint64_t network_delay_us(const struct network *network, struct dice *dice) {
-    return network->weather.delay_us + dice_below(dice, (uint64_t)network->weather.jitter_us + 1);
+void network_lengthen(struct network *network, size_t a, size_t b, uint32_t extra_us) {
+    network->paths[a * network->host_room + b].extra_us = network->paths[b * network->host_room + a].extra_us = extra_us;
+}
+
+uint64_t network_delay_us(const struct network *network, struct dice *dice, size_t from, size_t to) {
+    return (uint64_t)network->paths[from * network->host_room + to].extra_us + network->weather.delay_us + dice_below(dice, (uint64_t)network->weather.jitter_us + 1);
 }
 
 struct datagram {
@@ -150,7 +153,8 @@ static void launch(struct network *network, size_t from, uint16_t from_port, con
     datagram->to = *to;
     datagram->size = size;
     memcpy(datagram->bytes, bytes, size);
-    uint64_t delay = network_delay_us(network, dice);
+    size_t host = network_host_at(network, to);
+    uint64_t delay = network_delay_us(network, dice, from, host == SIZE_MAX ? from : host);
     if (dice_ppm(dice, network->weather.late_ppm))
         delay += network->weather.late_us;
     heap_push(network->heap, &datagram->event, delay);

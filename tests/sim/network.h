@@ -69,6 +69,8 @@ uint64_t network_paused_us(const struct network *network, size_t host);
 
 /* What is sent from one host no longer reaches the other (one way). */
 void network_cut(struct network *network, size_t from, size_t to, bool cut);
+/* Everything between the two takes this much longer, each way. */
+void network_lengthen(struct network *network, size_t a, size_t b, uint32_t extra_us);
 void network_heal(struct network *network); /* no path is cut */
 /* All streams between the two break at once, what is under way in them is lost. */
 void network_reset(struct network *network, size_t a, size_t b);

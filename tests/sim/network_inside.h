@@ -13,6 +13,11 @@ struct host {
     uint64_t paused_until_us;
 };
 
+struct path {
+    bool cut;
+    uint32_t extra_us;
+};
+
 struct network {
     struct heap *heap;
     struct dice datagram_dice, stream_dice;
@@ -21,7 +26,7 @@ struct network {
     size_t host_count, host_room;
     size_t *owners; /* host + 1 by the low 24 bits of the address, 0 for nobody; addresses are given in order */
     size_t owner_count, owner_room;
-    bool *cuts; /* host_room x host_room: [from * host_room + to] */
+    struct path *paths; /* host_room x host_room: [from * host_room + to] */
     struct stream **streams; /* by number - 1; NULL once over */
     size_t stream_count, stream_room;
     struct network_counters counters;
@@ -30,7 +35,7 @@ struct network {
 /* The host at this address; SIZE_MAX for nobody. */
 size_t network_host_at(const struct network *network, const struct gossip_address *address);
 bool network_is_cut(const struct network *network, size_t from, size_t to);
-uint64_t network_delay_us(const struct network *network, struct dice *dice);
+uint64_t network_delay_us(const struct network *network, struct dice *dice, size_t from, size_t to);
 
 void streams_free(struct network *network);
 void streams_host_down(struct network *network, size_t host, enum network_power power);

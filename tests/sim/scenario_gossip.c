@@ -17,9 +17,9 @@ static bool row_is_everywhere(struct world *world, void *context) {
     return true;
 }
 
-/* Variants: 20 brokers, where an owner tells all at once, and 50, where rumours carry it. */
+/* Variants: 20 brokers, where an owner tells all at once, and 40, where rumours carry it. */
 static bool registry_change_is_known_within_a_second(struct run *run, struct world *world) {
-    size_t count = run->variant == 0 ? 20 : 50;
+    size_t count = run->variant == 0 ? 20 : 40;
     struct change change = {1};
     network_set_weather(world->network, &(struct network_weather){.delay_us = 5000, .jitter_us = 5000, .loss_ppm = 10000});
     world_add_nodes(world, count);

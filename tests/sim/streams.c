@@ -68,6 +68,10 @@ static void push(struct network *network, const struct stream *stream, int side,
     heap_push(network->heap, &event->event, delay_us);
 }
 
+static uint64_t delay_us(struct network *network, const struct stream *stream) {
+    return network_delay_us(network, &network->stream_dice, stream->host[0], stream->host[1]);
+}
+
 static const struct network_ports *ports_of(const struct network *network, const struct stream *stream, int side) {
     return &network->hosts[stream->host[side]].ports;
 }
@@ -116,7 +120,7 @@ static void add_piece(struct network *network, struct stream *stream, int side, 
     piece->size = size;
     if (size != 0)
         memcpy(piece->bytes, bytes, size);
-    uint64_t at = heap_now_us(network->heap) + network_delay_us(network, &network->stream_dice);
+    uint64_t at = heap_now_us(network->heap) + delay_us(network, stream);
     if (dice_ppm(&network->stream_dice, network->weather.loss_ppm))
         at += RETRANSMIT_US;
     if (at < direction->last_at_us)
@@ -232,7 +236,7 @@ static void deliver(struct network *network, struct stream *stream, int side) {
     free(piece);
     if (direction->blocked && direction->under_way < network->weather.window_bytes) {
         direction->blocked = false;
-        push(network, stream, side, network_delay_us(network, &network->stream_dice), on_writable_again, NULL);
+        push(network, stream, side, delay_us(network, stream), on_writable_again, NULL);
     }
     arm(network, stream, side);
 }
@@ -269,7 +273,7 @@ static void knock(struct network *network, struct stream *stream, const struct g
     if (network->hosts[host].power != NETWORK_UP) {
         refuse(network, stream);
     } else if (!done) {
-        push(network, stream, 1, 4 * network_delay_us(network, &network->stream_dice), on_handshake, to);
+        push(network, stream, 1, 4 * delay_us(network, stream), on_handshake, to);
     } else {
         const struct network_ports *ports = ports_of(network, stream, 1);
         stream->accepted = true;
@@ -284,7 +288,7 @@ static void knock(struct network *network, struct stream *stream, const struct g
 static void on_handshake(struct event *event) {
     struct stream_event *step = (struct stream_event *)event;
     struct stream *stream = find(step->network, step->number);
-    if (wait_while_paused(step->network, stream, 1, event)) return; /* its own host until the first packet has arrived */
+    if (wait_while_paused(step->network, stream, 1, event)) return;
     if (stream != NULL && !stream->over[0] && !stream->over[1])
         knock(step->network, stream, &step->to, step->side == 1);
     free(step);
@@ -319,7 +323,9 @@ network_end network_dial(struct network *network, size_t from, const struct goss
     stream->number = network->stream_count;
     stream->host[0] = stream->host[1] = from;
     stream->port = to->port;
-    push(network, stream, 0, network_delay_us(network, &network->stream_dice), on_handshake, to);
+    size_t host = network_host_at(network, to);
+    if (host != SIZE_MAX) stream->host[1] = host;
+    push(network, stream, 0, delay_us(network, stream), on_handshake, to);
     push(network, stream, 0, timeout_us, on_timeout, NULL);
     return end_of(stream, 0);
 }

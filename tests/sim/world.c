@@ -255,7 +255,7 @@ void world_cut(struct world *world, size_t from, size_t to, bool cut) {
 
 void world_run_ms(struct world *world, uint64_t ms) {
     uint64_t until = heap_now_us(world->heap) + ms * HEAP_MS;
-    while (heap_step(world->heap, until)) continue;
+    while (heap_fired(world->heap) < WORLD_EVENTS_MAX && heap_step(world->heap, until)) continue;
 }
 
 bool world_run_until(struct world *world, uint64_t max_ms, bool (*holds)(struct world *world, void *context), void *context) {
