@@ -25,6 +25,15 @@ struct message evidence_accusation_of(const struct member *member)
                             .other = member->accuser};
 }
 
+/* Who accused it was right: that costs no credit, so that several deaths in a minute are all believed. */
+static void give_credit_back(struct gossip *gossip, const struct member *dead)
+{
+    for (size_t i = 0; i < gossip->members.count; i++)
+        for (size_t slot = 0; slot < ACCUSED_MAX; slot++)
+            if (id_equal(&gossip->members.items[i]->accused[slot].id, &dead->id))
+                gossip->members.items[i]->accused[slot].until_ms = 0;
+}
+
 void evidence_set_state(struct gossip *gossip, struct member *member, enum member_state state)
 {
     if (member->state == state)
@@ -38,7 +47,10 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
         member->down_since_ms = gossip->now_ms;
         member->fresh_epoch = 0;
     }
-    gossip->counters.deaths += state == MEMBER_DOWN;
+    if (state == MEMBER_DOWN) {
+        gossip->counters.deaths++;
+        give_credit_back(gossip, member);
+    }
     member->visible_told = visible;
     if (state != MEMBER_UNVERIFIED && (visible || was_told))
         event_member(gossip, member);
