@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -82,6 +83,7 @@ static struct daemon start(const char *text) {
     daemon.pid = fork();
     assert_true(daemon.pid >= 0);
     if (daemon.pid == 0) {
+        prctl(PR_SET_PDEATHSIG, SIGKILL); /* a test that fails leaves nothing behind */
         char error[SERVER_ERROR_MAX] = "";
         exit(run_server(text, daemon.port, error) ? 0 : 1);
     }
@@ -160,8 +162,8 @@ static int new_subscriber(struct daemon daemon, char letter) {
     return file;
 }
 
-#define SITE "name: test\nlisten: {mqtt: 127.0.0.1:1}\n"
-#define BIG_SIZE 3000000u /* bytes: more than the buffers of a socket hold, less than limits.output_bytes_max */
+#define SITE "name: test\nlisten: {mqtt: 127.0.0.1:1}\nlimits: {output_bytes_max: 33554432}\n"
+#define BIG_SIZE 14000000u /* bytes: more than the buffers of a socket hold, less than limits.output_bytes_max and packet_size_max */
 
 static void publish_big(int file) {
     static uint8_t packet[1 + 4 + 3 + BIG_SIZE];
