@@ -14,9 +14,11 @@ static uint32_t sends_for(const struct gossip *gossip)
     return sends; /* 4 * ceil(log10(N + 1)) */
 }
 
+/* The first news after a pause goes on at once; rounds stay an interval apart. */
 static void soon(struct gossip *gossip)
 {
-    gossip->next_rumor_ms = earlier(gossip->next_rumor_ms, gossip->now_ms + gossip->limits.rumor_interval_ms);
+    uint64_t due = gossip->last_rumor_ms + gossip->limits.rumor_interval_ms;
+    gossip->next_rumor_ms = earlier(gossip->next_rumor_ms, due > gossip->now_ms ? due : gossip->now_ms);
 }
 
 void rumors_head(struct gossip *gossip, struct member *member)
@@ -128,6 +130,7 @@ void rumors_tick(struct gossip *gossip)
     size_t count = members_pick(gossip, some, FANOUT, NULL);
     for (size_t i = 0; i < count; i++)
         tell(gossip, some[i]);
+    gossip->last_rumor_ms = gossip->now_ms;
     gossip->next_rumor_ms = NEVER;
     for (size_t i = 0; count > 0 && i < gossip->members.count; i++)
         if (pending(gossip->members.items[i]) && (gossip->members.items[i]->known || gossip->members.items[i]->self))

@@ -197,7 +197,7 @@ struct gossip {
     struct relay relays[RELAYS_MAX];
     uint64_t partition_since_ms;
 
-    uint64_t next_rumor_ms, next_sync_ms, next_rejoin_ms, quick_until_ms;
+    uint64_t next_rumor_ms, last_rumor_ms, next_sync_ms, next_rejoin_ms, quick_until_ms;
     struct bootstrap bootstrap[BOOTSTRAP_MAX];
     size_t bootstrap_count;
     uint32_t who_budget; /* questions to who_is left in this second */
