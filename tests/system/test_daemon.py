@@ -186,8 +186,8 @@ class Alone(SystemTest):
     def test_without_configuration_there_is_a_broker_on_loopback(self):
         """Port 1883 may be taken on this machine: a network namespace has one of its own."""
         flags = ["-n"] if os.geteuid() == 0 else ["-rn"]
-        script = (f'ip link set lo up; "{HOBNOBD}" & broker=$!; for i in $(seq 300); do mosquitto_pub -t up -m x 2>/dev/null && break; sleep 0.02; done; '
-                  'mosquitto_pub -t kept -r -m "hello alone" && mosquitto_sub -t kept -C 1 -W 5; kill $broker; wait $broker; echo "status $?"')
+        script = (f'ip link set lo up; "{HOBNOBD}" & broker=$!; for i in $(seq 300); do mosquitto_pub -h 127.0.0.1 -t up -m x 2>/dev/null && break; sleep 0.02; done; '
+                  'mosquitto_pub -h 127.0.0.1 -t kept -r -m "hello alone" && mosquitto_sub -h 127.0.0.1 -t kept -C 1 -W 5; kill $broker; wait $broker; echo "status $?"')
         done = run("unshare", *flags, "sh", "-c", script, env=environment())
         self.assertEqual(done.stdout, "hello alone\nstatus 0\n", done.stderr)
         self.assertEqual(list(self.folder().iterdir()), [])
@@ -197,7 +197,7 @@ class Alone(SystemTest):
         place = self.folder()
         (place / "hobnob.yaml").write_text("name: solo\nlisten: {mqtt: [127.0.0.1:1883, 10.9.9.9:1883]}\n")
         script = (f'ip link set lo up; ip link add v0 type veth peer name v1; ip address add 10.9.9.9/24 dev v0; ip link set v0 up; "{HOBNOBD}" "{place}/hobnob.yaml" & broker=$!; '
-                  'for i in $(seq 300); do mosquitto_pub -t up -m x 2>/dev/null && break; sleep 0.02; done; '
+                  'for i in $(seq 300); do mosquitto_pub -h 127.0.0.1 -t up -m x 2>/dev/null && break; sleep 0.02; done; '
                   'mosquitto_pub -h 127.0.0.1 -t x -m x; echo "loopback $?"; mosquitto_pub -h 10.9.9.9 -t x -m x -V mqttv5; echo "outside $?"; kill $broker; wait $broker')
         done = run("unshare", *flags, "sh", "-c", script, env=environment())
         self.assertIn("loopback 0", done.stdout, done.stderr)
