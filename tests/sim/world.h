@@ -14,7 +14,7 @@
 #define WORLD_PEERS_PORT 7100u
 #define WORLD_NAME_MAX 64u
 #define WORLD_LOGS_MAX 48u
-#define WORLD_EVENTS_MAX 20000000u /* more means that something answers itself for ever; time stands still then */
+#define WORLD_EVENTS_MAX 5000000u /* more means that something answers itself for ever; time stands still then */
 #define WORLD_WALL_S 1800000000 /* the wall clock at the start, seconds since 1970 */
 
 struct world;
