@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENDING_US (1000u * HEAP_MS) /* after a subscription's end its last messages may still be under way */
+#define ENDING_US (10000u * HEAP_MS) /* after a subscription's end its last messages may still be under way, or its broker paused */
 
 bool checks_matches(const char *filter, const char *topic) {
     if (topic[0] == '$' && (filter[0] == '+' || filter[0] == '#')) return false;
@@ -92,7 +92,7 @@ static bool came_before(const struct journal *journal, size_t at) {
 static bool receipt_is_due(const struct world *world, size_t at, char why[CHECKS_WHY]) {
     const struct journal_receipt *receipt = &world->journal.receipts[at];
     const struct journal_publication *publication = &world->journal.publications[receipt->publication];
-    bool unwanted = !due(world, receipt->client, publication).may, twice = publication->qos != 1 && !receipt->retain && came_before(&world->journal, at);
+    bool unwanted = !due(world, receipt->client, publication).may, twice = receipt->qos != 1 && !receipt->retain && came_before(&world->journal, at);
     if (unwanted || twice)
         snprintf(why, CHECKS_WHY, "publication %llu (%s, QoS %u) reached %s %s", (unsigned long long)receipt->publication, publication->topic,
                  publication->qos, sim_client_id(world->clients[receipt->client]), unwanted ? "unwanted" : "twice in one session");
@@ -115,7 +115,7 @@ bool checks_never(const struct world *world, char why[CHECKS_WHY]) {
 
 static bool one_sequence(const struct world *world, const struct journal_receipt *a, const struct journal_receipt *b) {
     const struct journal_publication *of_a = &world->journal.publications[a->publication], *of_b = &world->journal.publications[b->publication];
-    return a->client == b->client && of_a->client == of_b->client && of_a->qos == of_b->qos && a->qos == b->qos && !a->retain && !b->retain &&
+    return a->client == b->client && of_a->client == of_b->client && of_a->qos == of_b->qos && a->qos == b->qos && !of_a->retain && !of_b->retain &&
            strcmp(of_a->topic, of_b->topic) == 0;
 }
 

@@ -19,7 +19,8 @@ enum checks_repeats { CHECKS_ONCE, CHECKS_QOS1_MAY_REPEAT };
 bool checks_delivery(const struct world *world, uint64_t from_us, enum checks_repeats repeats, char why[CHECKS_WHY]);
 /* Whatever happened: QoS 0 and 2 never twice in one session (a broker that dies loses its sessions, and with them what it knew to be delivered), nothing to clients that did not ask, payloads whole, no violation of the protocol. */
 bool checks_never(const struct world *world, char why[CHECKS_WHY]);
-/* First copies of one publisher's messages on one topic with one QoS come in the order in which they were sent. */
+/* First copies of one publisher's messages on one topic with one QoS come in the order in which they were sent; retained ones come again with a subscription or a
+ * restarted broker and do not count. */
 bool checks_order(const struct world *world, char why[CHECKS_WHY]);
 /* All QoS 1 and 2 publications are acknowledged, but those whose broker lost the session. */
 bool checks_acknowledged(const struct world *world, char why[CHECKS_WHY]);

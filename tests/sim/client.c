@@ -106,6 +106,7 @@ void sim_client_send_unsubscribe(struct sim_client *client, struct wish *wish) {
     packet_init(&packet);
     wish->packet_id = sim_client_next_packet_id(client);
     wish->state = WISH_ENDING;
+    client->journal->subscriptions[wish->entry].ended_us = now_us(client); /* an absent client could not say so earlier */
     packet_u16(&packet, wish->packet_id);
     if (client->options.version == 5) packet_u8(&packet, 0);
     packet_text(&packet, client->journal->subscriptions[wish->entry].filter);

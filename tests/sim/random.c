@@ -50,13 +50,14 @@ static void populate(struct plan *plan) {
                                              .reconnects = true};
             subscribe(plan, world_add_client(world, &options, i));
         }
+        for (size_t j = 0; j < i; j++) network_lengthen(world->network, world->nodes[i]->host, world->nodes[j]->host, (uint32_t)draw(plan, 40000));
         world_run_ms(world, draw(plan, 1000));
     }
 }
 
 static void publish(struct plan *plan) {
     struct sim_client *client = plan->world->clients[draw(plan, plan->world->client_count)];
-    sim_client_publish(client, topics[draw(plan, sizeof topics / sizeof *topics)], (uint8_t)draw(plan, 3), false, 16 + draw(plan, 500));
+    sim_client_publish(client, topics[draw(plan, sizeof topics / sizeof *topics)], (uint8_t)draw(plan, 3), draw(plan, 8) == 0, 16 + draw(plan, 500));
 }
 
 /* A filter that this client was granted and still has, or none. */
