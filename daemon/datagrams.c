@@ -109,6 +109,7 @@ static void on_datagram(uv_udp_t *udp, ssize_t size, const uv_buf_t *buffer, con
     (void)flags;
     if (size <= 0 || from == NULL || !datagrams_address_from(from, &address)) return; /* an ICMP error of an earlier send, or nothing more to read */
     datagrams->counters.received++;
+    server_tell_wall(server);
     node_datagram(server->node, server_now_ms(server), &address, (const uint8_t *)buffer->base, (size_t)size);
     server_pump(server);
 }

@@ -83,7 +83,7 @@ static uint8_t may_connect(void *context, bool from_loopback, const char *client
 
 /* ---- the turn of the loop ---- */
 
-static void tell_wall(struct server *server) {
+void server_tell_wall(struct server *server) {
     const int64_t wall_ms = server_wall_ms();
     const int64_t passed = wall_ms - server->wall_told_ms;
     if (passed >= 0 && passed < WALL_EVERY_MS) return;
@@ -110,7 +110,7 @@ static void set_timer(struct server *server) {
 /* All input of this turn is in: now everything goes out, and then the loop may sleep. */
 static void on_prepare(uv_prepare_t *prepare) {
     struct server *server = prepare->data;
-    tell_wall(server);
+    server_tell_wall(server);
     server_pump(server);
     clients_flush(server->clients);
     set_timer(server);

@@ -60,6 +60,9 @@ struct server {
 uint64_t server_now_ms(const struct server *server);
 /* The system's clock, milliseconds since 1970: for token expiry and stamps only. */
 int64_t server_wall_ms(void);
+/* Gives the node the wall clock's reading if the last one is old: each turn before the loop sleeps, and again by who brings what a token's
+ * time decides on, as the sleep may have been long. */
+void server_tell_wall(struct server *server);
 /* Hands over what the cores have made: node_pump(). */
 void server_pump(struct server *server);
 

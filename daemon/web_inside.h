@@ -45,6 +45,7 @@ struct web_listener {
     int fd;
     uint16_t port;
     bool open, watched, polling;
+    bool from_loopback; /* nobody else can reach it: anonymous clients are welcome by default, as on a TCP listener */
     uv_poll_t poll;
 };
 

@@ -86,7 +86,7 @@ static void adopt(struct web_listener *listener, int fd, const struct sockaddr_s
     char ip[46] = "";
     uint16_t port = from_sockaddr(from, ip);
     set_options(fd);
-    connection->from_loopback = config_ip_is_loopback(ip);
+    connection->from_loopback = listener->from_loopback;
     snprintf(connection->address, sizeof connection->address, from->ss_family == AF_INET6 ? "[%s]:%u" : "%s:%u", ip, port);
     lws_adopt_desc_t adoption = {.vh = listener->kind == WEB_PEERS ? web->secure : web->plain,
                                  .type = LWS_ADOPT_SOCKET | LWS_ADOPT_HTTP | LWS_ADOPT_ALLOW_SSL,
@@ -157,7 +157,7 @@ static bool listen_on(struct web *web, enum web_kind kind, const struct config_a
         return false;
     }
     struct web_listener *listener = &web->listeners[web->listener_count++];
-    *listener = (struct web_listener){.web = web, .kind = kind, .what = what, .fd = fd, .open = true};
+    *listener = (struct web_listener){.web = web, .kind = kind, .what = what, .fd = fd, .open = true, .from_loopback = config_ip_is_loopback(address->ip)};
     return true;
 }
 

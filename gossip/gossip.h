@@ -199,7 +199,7 @@ struct gossip_counters {
     uint64_t queue_dropped;
     uint64_t probes_sent, probes_failed, indirect_probes_sent, suspicions, refutations, deaths;
     uint64_t entries_sent, entries_received, entries_repeated, checkpoints_sent, checkpoints_received;
-    uint64_t members_alive, members_suspect, members_down;
+    uint64_t members_alive, members_suspect, members_down; /* ourselves included */
     uint64_t rows_own, rows_others;
 };
 void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *out);

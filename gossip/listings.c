@@ -67,6 +67,7 @@ void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *o
         const struct member *member = gossip->members.items[i];
         if (member->self) {
             out->rows_own = member->registry.rows.count;
+            out->members_alive++;
             continue;
         }
         out->members_alive += member->state == MEMBER_ALIVE;

@@ -213,7 +213,7 @@ static inline uint64_t net_random(struct net *net)
 
 static inline struct member_id net_id(const struct net *net, int node)
 {
-    struct member_id id;
+    struct member_id id = {{0}};
     net_id_of(NULL, net->nodes[node].identity.public_key, &id);
     return id;
 }
