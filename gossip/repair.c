@@ -1,4 +1,5 @@
-/* Anti-entropy, and the fetching of entries and checkpoints. Digests are of constant size; then the versions of one bucket; then what differs. */
+/* Anti-entropy, and the fetching of entries and checkpoints. Digests are of constant size; then the versions of one
+ * bucket; then what differs. */
 #include "gossip/state.h"
 
 #include <string.h>
@@ -9,8 +10,7 @@
 #define CHUNKS_AHEAD 4u
 #define CHUNK_RETRY_MS 250u
 
-struct version repair_version_of(const struct member *member)
-{
+struct version repair_version_of(const struct member *member) {
     struct version version = {.id = member->id, .epoch = member->epoch, .incarnation = member->incarnation};
     if (member->registry.epoch == member->epoch) {
         version.sequence = member->registry.sequence;
@@ -19,37 +19,31 @@ struct version repair_version_of(const struct member *member)
     return version;
 }
 
-static uint64_t hash_of(const struct gossip *gossip, const struct version *version)
-{
+static uint64_t hash_of(const struct gossip *gossip, const struct version *version) {
     uint8_t bytes[MESSAGE_VERSION_SIZE], digest[32];
     version_store(bytes, version);
     gossip->crypto.sha256(gossip->crypto.context, bytes, sizeof bytes, digest);
     return wire_load_u64(digest);
 }
 
-static bool is_listed(const struct member *member)
-{
+static bool is_listed(const struct member *member) {
     return member_is_visible(member) || (member->self && !member->leaving);
 }
 
-static unsigned bucket_of(const struct member_id *id)
-{
+static unsigned bucket_of(const struct member_id *id) {
     return id->bytes[0] % MESSAGE_BUCKET_COUNT;
 }
 
-static void hash_buckets(const struct gossip *gossip, uint64_t hashes[MESSAGE_BUCKET_COUNT])
-{
+static void hash_buckets(const struct gossip *gossip, uint64_t hashes[MESSAGE_BUCKET_COUNT]) {
     memset(hashes, 0, MESSAGE_BUCKET_COUNT * sizeof *hashes);
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = gossip->members.items[i];
         struct version version = repair_version_of(member);
-        if (is_listed(member))
-            hashes[bucket_of(&member->id)] ^= hash_of(gossip, &version);
+        if (is_listed(member)) hashes[bucket_of(&member->id)] ^= hash_of(gossip, &version);
     }
 }
 
-static uint64_t hash_all(const struct gossip *gossip)
-{
+static uint64_t hash_all(const struct gossip *gossip) {
     uint64_t hashes[MESSAGE_BUCKET_COUNT], all = 0;
     hash_buckets(gossip, hashes);
     for (size_t i = 0; i < MESSAGE_BUCKET_COUNT; i++)
@@ -58,31 +52,26 @@ static uint64_t hash_all(const struct gossip *gossip)
 }
 
 /* Of what the rows are, not of how they are signed: incarnations are left out, and owners that never said anything. */
-uint64_t repair_table_hash(const struct gossip *gossip)
-{
+uint64_t repair_table_hash(const struct gossip *gossip) {
     uint64_t all = 0;
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = gossip->members.items[i];
         struct version version = repair_version_of(member);
         version.incarnation = 0;
-        if (is_listed(member) && version.sequence > 0)
-            all ^= hash_of(gossip, &version);
+        if (is_listed(member) && version.sequence > 0) all ^= hash_of(gossip, &version);
     }
     return all;
 }
 
 /* ---- asking and serving ---- */
 
-void repair_want(struct gossip *gossip, struct member *member, struct member *from)
-{
-    if (member->self || !from || from->self)
-        return;
+void repair_want(struct gossip *gossip, struct member *member, struct member *from) {
+    if (member->self || !from || from->self) return;
     if (!member->known) {
         identity_ask(gossip, member);
         return;
     }
-    if (gossip->now_ms < member->want_ms)
-        return;
+    if (gossip->now_ms < member->want_ms) return;
     member->want_ms = gossip->now_ms + WANT_AGAIN_MS;
     struct message want = {.kind = MESSAGE_WANT, .version = repair_version_of(member)};
     if (gossip->header && from == gossip->sender)
@@ -92,18 +81,15 @@ void repair_want(struct gossip *gossip, struct member *member, struct member *fr
 }
 
 /* What is newer than this, in answer to the packet in hand. */
-static void serve(struct gossip *gossip, const struct member *member, const struct version *held)
-{
+static void serve(struct gossip *gossip, const struct member *member, const struct version *held) {
     const struct registry *registry = &member->registry;
-    if ((!member->known && !member->self) || member->head_size == 0)
-        return;
+    if ((!member->known && !member->self) || member->head_size == 0) return;
     if (member->epoch > held->epoch || (member->epoch == held->epoch && member->incarnation > held->incarnation)) {
         struct message head = evidence_head_of(member);
         reply_add(gossip, &head);
     }
     uint64_t sequence = held->epoch == member->epoch ? held->sequence : 0;
-    if (registry->epoch != member->epoch)
-        return;
+    if (registry->epoch != member->epoch) return;
     if (sequence < registry->base_sequence) {
         struct message base = {.kind = MESSAGE_HEAD, .bytes = registry->base_head, .size = registry->base_head_size};
         reply_add(gossip, &base);
@@ -111,35 +97,27 @@ static void serve(struct gossip *gossip, const struct member *member, const stru
     }
     for (uint64_t next = sequence + 1; next <= sequence + ENTRIES_PER_WANT; next++) {
         const struct log_entry *entry = registry_entry(registry, next);
-        if (!entry)
-            return;
+        if (!entry) return;
         struct message message = {.kind = MESSAGE_ENTRY, .bytes = entry->bytes, .size = entry->size};
         reply_add(gossip, &message);
         gossip->counters.entries_sent++;
     }
 }
 
-void repair_on_want(struct gossip *gossip, const struct message *message)
-{
+void repair_on_want(struct gossip *gossip, const struct message *message) {
     const struct member *member = members_find(gossip, &message->version.id);
-    if (member)
-        serve(gossip, member, &message->version);
+    if (member) serve(gossip, member, &message->version);
 }
 
-static bool is_newer(const struct version *a, const struct version *b)
-{
-    if (a->epoch != b->epoch)
-        return a->epoch > b->epoch;
+static bool is_newer(const struct version *a, const struct version *b) {
+    if (a->epoch != b->epoch) return a->epoch > b->epoch;
     return a->incarnation > b->incarnation || a->sequence > b->sequence;
 }
 
-void repair_on_have(struct gossip *gossip, const struct message *message)
-{
-    if (id_equal(&message->version.id, &gossip->self->id))
-        return;
+void repair_on_have(struct gossip *gossip, const struct message *message) {
+    if (id_equal(&message->version.id, &gossip->self->id)) return;
     struct member *member = members_make(gossip, &message->version.id);
-    if (!member)
-        return;
+    if (!member) return;
     struct version held = repair_version_of(member);
     if (is_newer(&message->version, &held))
         repair_want(gossip, member, gossip->sender);
@@ -149,8 +127,7 @@ void repair_on_have(struct gossip *gossip, const struct message *message)
 
 /* ---- entries ---- */
 
-static void on_own_entry(struct gossip *gossip, const struct entry *entry, const struct message *message)
-{
+static void on_own_entry(struct gossip *gossip, const struct entry *entry, const struct message *message) {
     struct member *self = gossip->self;
     if (entry->epoch < self->epoch || (entry->epoch == self->epoch && entry->sequence <= self->registry.sequence))
         return;
@@ -160,8 +137,7 @@ static void on_own_entry(struct gossip *gossip, const struct entry *entry, const
         gossip->counters.bad_signature++;
 }
 
-static void take_entry(struct gossip *gossip, struct member *member, const struct message *message)
-{
+static void take_entry(struct gossip *gossip, struct member *member, const struct message *message) {
     bool from_owner = member == gossip->sender;
     struct event_rows rows = {gossip, member};
     struct registry_watch watch = {event_row, &rows};
@@ -169,19 +145,19 @@ static void take_entry(struct gossip *gossip, struct member *member, const struc
         gossip->counters.bad_signature++;
         return;
     }
-    enum registry_result result = registry_apply(&member->registry, &gossip->crypto, &gossip->registry_limits, message->bytes, message->size, &watch);
+    enum registry_result result = registry_apply(&member->registry, &gossip->crypto, &gossip->registry_limits,
+                                                 message->bytes, message->size, &watch);
     if (result == REGISTRY_OK) {
         gossip->counters.entries_received++;
-        rumors_entry(gossip, member, from_owner && members_visible_count(gossip) - 1 <= gossip->limits.eager_members_max);
+        rumors_entry(gossip, member,
+                     from_owner && members_visible_count(gossip) - 1 <= gossip->limits.eager_members_max);
     } else if (result == REGISTRY_GAP) {
         repair_want(gossip, member, gossip->sender);
     }
-    if (from_owner)
-        reply_acknowledge(gossip);
+    if (from_owner) reply_acknowledge(gossip);
 }
 
-void repair_on_entry(struct gossip *gossip, const struct message *message)
-{
+void repair_on_entry(struct gossip *gossip, const struct message *message) {
     struct entry entry;
     if (!entry_read(message->bytes, message->size, &entry)) {
         gossip->counters.malformed++;
@@ -192,16 +168,14 @@ void repair_on_entry(struct gossip *gossip, const struct message *message)
         return;
     }
     struct member *member = members_make(gossip, &entry.id);
-    if (!member)
-        return;
+    if (!member) return;
     if (!member->known) {
         identity_ask(gossip, member);
         return;
     }
     switch (registry_expects(&member->registry, &entry)) {
     case REGISTRY_OTHER_EPOCH:
-        if (entry.epoch > member->epoch)
-            repair_want(gossip, member, gossip->sender);
+        if (entry.epoch > member->epoch) repair_want(gossip, member, gossip->sender);
         return;
     case REGISTRY_REPEATED:
         gossip->counters.entries_repeated++;
@@ -216,36 +190,36 @@ void repair_on_entry(struct gossip *gossip, const struct message *message)
 
 /* ---- checkpoints ---- */
 
-static void ask_chunks(struct gossip *gossip, struct member *member, struct staging *staging, struct member *from)
-{
+static void ask_chunks(struct gossip *gossip, struct member *member, struct staging *staging, struct member *from) {
     uint64_t next = staging_next(staging), end = next + CHUNKS_AHEAD;
-    if (end > staging_chunks(staging))
-        end = staging_chunks(staging);
+    if (end > staging_chunks(staging)) end = staging_chunks(staging);
     for (uint64_t index = staging->asked_up_to > next ? staging->asked_up_to : next; index < end; index++) {
-        struct message want = {.kind = MESSAGE_WANT_CHUNK,
-                               .version = {.id = member->id, .epoch = member->epoch, .sequence = staging->head.checkpoint_sequence},
-                               .number = index};
+        struct message want = {
+            .kind = MESSAGE_WANT_CHUNK,
+            .version = {.id = member->id, .epoch = member->epoch, .sequence = staging->head.checkpoint_sequence},
+            .number = index};
         if (gossip->header && from == gossip->sender)
             reply_add(gossip, &want);
         else
             send_one(gossip, from, &want);
         staging->asked_up_to = index + 1;
+        staging->retry_ms =
+            gossip->now_ms +
+            CHUNK_RETRY_MS; /* not when nothing is asked: heads that keep coming would put it off for ever */
     }
-    staging->retry_ms = gossip->now_ms + CHUNK_RETRY_MS;
 }
 
-static void ask_all_chunks(struct gossip *gossip, struct member *member, struct member *from)
-{
+static void ask_all_chunks(struct gossip *gossip, struct member *member, struct member *from) {
     for (size_t i = 0; from && i < STAGING_PER_OWNER; i++)
-        if (member->registry.staging[i].used)
-            ask_chunks(gossip, member, &member->registry.staging[i], from);
+        if (member->registry.staging[i].used) ask_chunks(gossip, member, &member->registry.staging[i], from);
 }
 
-void repair_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes, size_t size)
-{
+void repair_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
+                 size_t size) {
     struct event_rows rows = {gossip, member};
     struct registry_watch watch = {event_row, &rows};
-    enum registry_result result = registry_head(&member->registry, &gossip->crypto, &gossip->registry_limits, head, bytes, size, &watch);
+    enum registry_result result =
+        registry_head(&member->registry, &gossip->crypto, &gossip->registry_limits, head, bytes, size, &watch);
     if (result == REGISTRY_GAP)
         ask_all_chunks(gossip, member, gossip->sender ? gossip->sender : member);
     else if (result == REGISTRY_REFUSED)
@@ -255,21 +229,19 @@ void repair_head(struct gossip *gossip, struct member *member, const struct head
         repair_want(gossip, member, gossip->sender);
 }
 
-void repair_on_want_chunk(struct gossip *gossip, const struct message *message)
-{
+void repair_on_want_chunk(struct gossip *gossip, const struct message *message) {
     const struct member *member = members_find(gossip, &message->version.id);
-    if (!member || (!member->known && !member->self))
-        return;
+    if (!member || (!member->known && !member->self)) return;
     const struct registry *registry = &member->registry;
     if (message->version.epoch != registry->epoch || message->version.sequence != registry->base_sequence) {
         if (registry->base_head_size > 0 && registry->base_sequence > 0) {
-            struct message base = {.kind = MESSAGE_HEAD, .bytes = registry->base_head, .size = registry->base_head_size};
+            struct message base = {
+                .kind = MESSAGE_HEAD, .bytes = registry->base_head, .size = registry->base_head_size};
             reply_add(gossip, &base);
         }
         return;
     }
-    if (message->number >= (registry->base_size + MESSAGE_CHUNK_SIZE - 1) / MESSAGE_CHUNK_SIZE)
-        return;
+    if (message->number >= (registry->base_size + MESSAGE_CHUNK_SIZE - 1) / MESSAGE_CHUNK_SIZE) return;
     size_t from = (size_t)message->number * MESSAGE_CHUNK_SIZE, left = registry->base_size - from;
     struct message chunk = *message;
     chunk.kind = MESSAGE_CHUNK;
@@ -279,37 +251,30 @@ void repair_on_want_chunk(struct gossip *gossip, const struct message *message)
     gossip->counters.checkpoints_sent += message->number == 0;
 }
 
-void repair_on_chunk(struct gossip *gossip, const struct message *message)
-{
+void repair_on_chunk(struct gossip *gossip, const struct message *message) {
     struct member *member = members_find(gossip, &message->version.id);
-    if (!member || !member->known || message->version.epoch != member->registry.epoch)
-        return;
+    if (!member || !member->known || message->version.epoch != member->registry.epoch) return;
     struct event_rows rows = {gossip, member};
     struct registry_watch watch = {event_row, &rows};
-    enum registry_result result = registry_chunk(&member->registry, &gossip->crypto, &gossip->registry_limits, message->version.sequence, message->number,
-                                                 message->bytes, message->size, &watch);
-    if (result == REGISTRY_GAP)
-        ask_all_chunks(gossip, member, gossip->sender);
-    if (result != REGISTRY_OK)
-        return;
+    enum registry_result result =
+        registry_chunk(&member->registry, &gossip->crypto, &gossip->registry_limits, message->version.sequence,
+                       message->number, message->bytes, message->size, &watch);
+    if (result == REGISTRY_GAP) ask_all_chunks(gossip, member, gossip->sender);
+    if (result != REGISTRY_OK) return;
     gossip->counters.checkpoints_received++;
     member->want_ms = 0;
     repair_want(gossip, member, gossip->sender); /* the log above it */
     rumors_entry(gossip, member, true);
-    if (member == gossip->sender)
-        reply_acknowledge(gossip);
+    if (member == gossip->sender) reply_acknowledge(gossip);
 }
 
-static void retry_chunks(struct gossip *gossip, struct member *member)
-{
+static void retry_chunks(struct gossip *gossip, struct member *member) {
     for (size_t i = 0; i < STAGING_PER_OWNER; i++) {
         struct staging *staging = &member->registry.staging[i];
-        if (!staging->used || gossip->now_ms < staging->retry_ms)
-            continue;
+        if (!staging->used || gossip->now_ms < staging->retry_ms) continue;
         struct member *other = NULL;
         bool ask_owner = member_is_visible(member) && chance_below(&gossip->chance, 2) == 0;
-        if (ask_owner || members_pick(gossip, &other, 1, member) == 0)
-            other = member;
+        if (ask_owner || members_pick(gossip, &other, 1, member) == 0) other = member;
         staging->asked_up_to = 0;
         ask_chunks(gossip, member, staging, other);
     }
@@ -317,16 +282,13 @@ static void retry_chunks(struct gossip *gossip, struct member *member)
 
 /* ---- digests ---- */
 
-void repair_with(struct gossip *gossip, struct member *member)
-{
+void repair_with(struct gossip *gossip, struct member *member) {
     struct message digest = {.kind = MESSAGE_DIGEST, .number = hash_all(gossip)};
     send_one(gossip, member, &digest);
 }
 
-void repair_on_digest(struct gossip *gossip, uint64_t hash)
-{
-    if (!gossip->sender || !gossip->sender->known || hash == hash_all(gossip))
-        return;
+void repair_on_digest(struct gossip *gossip, uint64_t hash) {
+    if (!gossip->sender || !gossip->sender->known || hash == hash_all(gossip)) return;
     uint64_t hashes[MESSAGE_BUCKET_COUNT];
     uint8_t bytes[MESSAGE_BUCKET_COUNT * 8];
     hash_buckets(gossip, hashes);
@@ -337,15 +299,13 @@ void repair_on_digest(struct gossip *gossip, uint64_t hash)
 }
 
 /* All we list of one bucket, in as many messages as it takes; each says which range of ids it covers. */
-static void list_bucket(struct gossip *gossip, unsigned bucket)
-{
+static void list_bucket(struct gossip *gossip, unsigned bucket) {
     uint8_t records[MESSAGE_VERSIONS_MAX * MESSAGE_VERSION_SIZE];
     struct message message = {.kind = MESSAGE_VERSIONS, .number = bucket, .bytes = records};
     size_t count = 0;
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = gossip->members.items[i];
-        if (!is_listed(member) || bucket_of(&member->id) != bucket)
-            continue;
+        if (!is_listed(member) || bucket_of(&member->id) != bucket) continue;
         if (count == MESSAGE_VERSIONS_MAX) {
             memcpy(message.other.bytes, records + (count - 1) * MESSAGE_VERSION_SIZE, sizeof message.other.bytes);
             message.size = count * MESSAGE_VERSION_SIZE;
@@ -361,33 +321,25 @@ static void list_bucket(struct gossip *gossip, unsigned bucket)
     reply_add(gossip, &message);
 }
 
-void repair_on_buckets(struct gossip *gossip, const uint8_t *hashes)
-{
-    if (!gossip->sender || !gossip->sender->known || !gossip->source_proven)
-        return;
+void repair_on_buckets(struct gossip *gossip, const uint8_t *hashes) {
+    if (!gossip->sender || !gossip->sender->known || !gossip->source_proven) return;
     uint64_t own[MESSAGE_BUCKET_COUNT];
     hash_buckets(gossip, own);
     for (unsigned i = 0; i < MESSAGE_BUCKET_COUNT; i++)
-        if (own[i] != wire_load_u64(hashes + 8 * i))
-            list_bucket(gossip, i);
+        if (own[i] != wire_load_u64(hashes + 8 * i)) list_bucket(gossip, i);
 }
 
-static void compare(struct gossip *gossip, const struct version *theirs, size_t *served)
-{
+static void compare(struct gossip *gossip, const struct version *theirs, size_t *served) {
     if (id_equal(&theirs->id, &gossip->self->id)) {
         struct version own = repair_version_of(gossip->self);
-        if (is_newer(&own, theirs))
-            serve(gossip, gossip->self, theirs);
+        if (is_newer(&own, theirs)) serve(gossip, gossip->self, theirs);
         return;
     }
     struct member *member = members_make(gossip, &theirs->id);
-    if (!member)
-        return;
+    if (!member) return;
     struct version ours = repair_version_of(member);
-    if (is_newer(theirs, &ours) || !member->known)
-        repair_want(gossip, member, gossip->sender);
-    if (!member->known)
-        return;
+    if (is_newer(theirs, &ours) || !member->known) repair_want(gossip, member, gossip->sender);
+    if (!member->known) return;
     bool buried = member->state == MEMBER_DOWN && !is_newer(theirs, &ours);
     if (buried) {
         struct message accusation = evidence_accusation_of(member);
@@ -400,17 +352,15 @@ static void compare(struct gossip *gossip, const struct version *theirs, size_t 
     }
 }
 
-static bool is_in(const struct message *message, const struct member_id *id)
-{
+static bool is_in(const struct message *message, const struct member_id *id) {
     for (size_t at = 0; at < message->size; at += MESSAGE_VERSION_SIZE)
-        if (memcmp(message->bytes + at, id, sizeof *id) == 0)
-            return true;
+        if (memcmp(message->bytes + at, id, sizeof *id) == 0) return true;
     return false;
 }
 
-void repair_on_versions(struct gossip *gossip, const struct message *message)
-{
-    if (!gossip->sender || !gossip->sender->known || !gossip->source_proven || message->size % MESSAGE_VERSION_SIZE != 0)
+void repair_on_versions(struct gossip *gossip, const struct message *message) {
+    if (!gossip->sender || !gossip->sender->known || !gossip->source_proven ||
+        message->size % MESSAGE_VERSION_SIZE != 0)
         return;
     size_t served = 0;
     for (size_t at = 0; at < message->size; at += MESSAGE_VERSION_SIZE) {
@@ -420,7 +370,8 @@ void repair_on_versions(struct gossip *gossip, const struct message *message)
     }
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = gossip->members.items[i];
-        bool in_range = memcmp(&member->id, &message->version.id, sizeof member->id) > 0 && memcmp(&member->id, &message->other, sizeof member->id) <= 0;
+        bool in_range = memcmp(&member->id, &message->version.id, sizeof member->id) > 0 &&
+                        memcmp(&member->id, &message->other, sizeof member->id) <= 0;
         if (!is_listed(member) || bucket_of(&member->id) != message->number || !in_range || is_in(message, &member->id))
             continue;
         struct message have = {.kind = MESSAGE_HAVE, .version = repair_version_of(member)};
@@ -428,21 +379,17 @@ void repair_on_versions(struct gossip *gossip, const struct message *message)
     }
 }
 
-void repair_tick(struct gossip *gossip)
-{
+void repair_tick(struct gossip *gossip) {
     for (size_t i = 0; i < gossip->members.count; i++)
         retry_chunks(gossip, gossip->members.items[i]);
-    if (gossip->now_ms < gossip->next_sync_ms)
-        return;
+    if (gossip->now_ms < gossip->next_sync_ms) return;
     uint32_t interval = gossip->limits.anti_entropy_ms;
     gossip->next_sync_ms = gossip->now_ms + interval * 3 / 4 + chance_below(&gossip->chance, interval / 2 + 1);
     struct member *other;
-    if (members_pick(gossip, &other, 1, NULL) == 1)
-        repair_with(gossip, other);
+    if (members_pick(gossip, &other, 1, NULL) == 1) repair_with(gossip, other);
 }
 
-uint64_t repair_deadline_ms(const struct gossip *gossip)
-{
+uint64_t repair_deadline_ms(const struct gossip *gossip) {
     uint64_t deadline = gossip->next_sync_ms;
     for (size_t i = 0; i < gossip->members.count; i++)
         for (size_t j = 0; j < STAGING_PER_OWNER; j++)
