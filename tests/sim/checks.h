@@ -27,6 +27,9 @@ bool checks_acknowledged(const struct world *world, char why[CHECKS_WHY]);
 /* No broker wants its timer without end: at most this many ticks per second since it started. */
 bool checks_calm(const struct world *world, uint64_t ticks_per_s_max, char why[CHECKS_WHY]);
 
+/* Writes into the trace what every live broker holds of every member: for whoever has to find out why they do not agree. */
+void checks_trace_members(struct world *world);
+
 /* All clients are connected and have no open wish. */
 bool checks_clients_idle(const struct world *world);
 

@@ -110,6 +110,17 @@ bool checks_registry_agrees(const struct world *world, char why[CHECKS_WHY]) {
     return true;
 }
 
+void checks_trace_members(struct world *world) {
+    for (size_t i = 0; i < world->node_count; i++) {
+        const struct world_node *node = world->nodes[i];
+        struct member_info info;
+        if (node->node == NULL) continue;
+        for (size_t at = 0; gossip_member_at(node_gossip(node->node), world_node_now_ms(node), at, &info); at++)
+            trace_line(&world->trace, heap_now_us(world->heap), node->name, "holds %s%s: %s, epoch %" PRIu64 ", sequence %" PRIu64 ", %u rows", info.name,
+                       info.self ? " (itself)" : "", state_name(info.state), info.epoch, info.sequence, info.rows);
+    }
+}
+
 bool checks_calm(const struct world *world, uint64_t ticks_per_s_max, char why[CHECKS_WHY]) {
     for (size_t i = 0; i < world->node_count; i++) {
         const struct world_node *node = world->nodes[i];

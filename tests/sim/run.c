@@ -22,7 +22,9 @@ static bool settled(struct world *world, void *why) {
 
 bool run_settle(struct run *run, struct world *world, uint64_t max_ms) {
     char why[CHECKS_WHY] = "";
-    CHECK(world_run_until(world, max_ms, settled, why), "not settled after %llu ms (now %llu): %s", (unsigned long long)max_ms,
+    bool good = world_run_until(world, max_ms, settled, why);
+    if (!good) checks_trace_members(world);
+    CHECK(good, "not settled after %llu ms (now %llu): %s", (unsigned long long)max_ms,
           (unsigned long long)world_now_ms(world), why);
     return true;
 }
