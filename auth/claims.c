@@ -30,7 +30,8 @@ bool auth_name_valid(const char *name, size_t size) {
     if (size == 0 || size > NAME_MAX_BYTES) return false;
     for (size_t i = 0; i < size; i++) {
         char letter = name[i];
-        bool alphanumeric = (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9');
+        bool alphanumeric =
+            (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9');
         /* A name is also a file name and an argument: no hidden file, no "..", no option. */
         if (!alphanumeric && (i == 0 || (letter != '.' && letter != '_' && letter != '-'))) return false;
     }
@@ -38,7 +39,8 @@ bool auth_name_valid(const char *name, size_t size) {
 }
 
 static void filters_deinit(struct auth_filters *filters) {
-    for (size_t i = 0; i < filters->count; i++) free(filters->items[i]);
+    for (size_t i = 0; i < filters->count; i++)
+        free(filters->items[i]);
     filters->count = 0;
 }
 
@@ -47,7 +49,8 @@ void auth_claims_deinit(struct auth_claims *claims) {
     free(claims->subject);
     free(claims->audience);
     free(claims->token_id);
-    for (size_t i = 0; i < LIST_COUNT; i++) filters_deinit((struct auth_filters *)((char *)claims + lists[i].offset));
+    for (size_t i = 0; i < LIST_COUNT; i++)
+        filters_deinit((struct auth_filters *)((char *)claims + lists[i].offset));
     memset(claims, 0, sizeof *claims);
 }
 
@@ -99,22 +102,26 @@ static enum auth_result read_binding(const json_t *object, struct auth_claims *c
     const json_t *binding = json_object_get(object, "cnf");
     if (binding == NULL) return AUTH_OK;
     const json_t *thumbprint = json_object_get(binding, "jkt");
-    if (!json_is_string(thumbprint) || auth_base64url_decode(json_string_value(thumbprint), json_string_length(thumbprint), claims->key_thumbprint,
-                                                             AUTH_THUMBPRINT_SIZE) != (long)AUTH_THUMBPRINT_SIZE) {
-        auth_say(reason, "claim cnf of the token has no jkt with a key's thumbprint in base64url: mint one with hobnob token mint --key");
+    if (!json_is_string(thumbprint) ||
+        auth_base64url_decode(json_string_value(thumbprint), json_string_length(thumbprint), claims->key_thumbprint,
+                              AUTH_THUMBPRINT_SIZE) != (long)AUTH_THUMBPRINT_SIZE) {
+        auth_say(reason, "claim cnf of the token has no jkt with a key's thumbprint in base64url: mint one with hobnob "
+                         "token mint --key");
         return AUTH_MALFORMED;
     }
     claims->key_bound = true;
     return AUTH_OK;
 }
 
-static enum auth_result read_list(const json_t *array, const struct list *list, struct auth_filters *filters, char *reason) {
+static enum auth_result read_list(const json_t *array, const struct list *list, struct auth_filters *filters,
+                                  char *reason) {
     if (!json_is_array(array)) {
         auth_say(reason, "claim %s of the token is not a list: mint one with hobnob token mint", list->name);
         return AUTH_MALFORMED;
     }
     if (json_array_size(array) > AUTH_FILTERS_MAX) {
-        auth_say(reason, "claim %s of the token has more than %u entries: merge some with wildcards", list->name, AUTH_FILTERS_MAX);
+        auth_say(reason, "claim %s of the token has more than %u entries: merge some with wildcards", list->name,
+                 AUTH_FILTERS_MAX);
         return AUTH_MALFORMED;
     }
     if (list->allows && json_array_size(array) == 0) {
@@ -157,18 +164,25 @@ static enum auth_result read_lists(json_t *object, struct auth_claims *claims, c
         const struct list *list = find_list(name);
         if (list == NULL) {
             /* A restriction we do not understand must not be taken for none. */
-            auth_say(reason, "the token's claims hold a restriction that is not known here: correct its spelling or update hobnobd");
+            auth_say(
+                reason,
+                "the token's claims hold a restriction that is not known here: correct its spelling or update hobnobd");
             return AUTH_REFUSED;
         }
-        enum auth_result result = read_list(value, list, (struct auth_filters *)((char *)claims + list->offset), reason);
+        enum auth_result result =
+            read_list(value, list, (struct auth_filters *)((char *)claims + list->offset), reason);
         if (result != AUTH_OK) return result;
     }
     return AUTH_OK;
 }
 
 static enum auth_result consistent(const struct auth_claims *claims, char *reason) {
-    if (strcmp(claims->audience, AUTH_AUDIENCE_BROKER) == 0 && !auth_name_valid(claims->subject, strlen(claims->subject))) {
-        auth_say(reason, "a broker's name is 1 to %u letters, digits, dots, dashes and underscores, a letter or digit first: choose another", NAME_MAX_BYTES);
+    if (strcmp(claims->audience, AUTH_AUDIENCE_BROKER) == 0 &&
+        !auth_name_valid(claims->subject, strlen(claims->subject))) {
+        auth_say(reason,
+                 "a broker's name is 1 to %u letters, digits, dots, dashes and underscores, a letter or digit first: "
+                 "choose another",
+                 NAME_MAX_BYTES);
         return AUTH_MALFORMED;
     }
     if (claims->expires_at_s <= claims->issued_at_s || claims->expires_at_s <= claims->not_before_s) {
@@ -198,8 +212,9 @@ enum auth_result auth_claims_parse(const char *json, size_t size, struct auth_cl
     if (object == NULL) {
         enum json_error_code code = json_error_code(&error);
         if (code == json_error_out_of_memory) return no_memory(reason);
-        auth_say(reason, code == json_error_duplicate_key ? "the token names a claim twice: mint one with hobnob token mint"
-                                                          : "the token's claims are not JSON: mint one with hobnob token mint");
+        auth_say(reason, code == json_error_duplicate_key
+                             ? "the token names a claim twice: mint one with hobnob token mint"
+                             : "the token's claims are not JSON: mint one with hobnob token mint");
         return AUTH_MALFORMED;
     }
     struct auth_claims read = {0};
@@ -230,7 +245,8 @@ static bool put_list(json_t *inner, const char *name, const struct auth_filters 
 static bool put_lists(json_t *object, const struct auth_claims *claims) {
     json_t *inner = json_object();
     for (size_t i = 0; i < LIST_COUNT; i++) {
-        if (put_list(inner, lists[i].name, (const struct auth_filters *)((const char *)claims + lists[i].offset))) continue;
+        if (put_list(inner, lists[i].name, (const struct auth_filters *)((const char *)claims + lists[i].offset)))
+            continue;
         json_decref(inner);
         return false;
     }
@@ -246,17 +262,23 @@ static bool put_binding(json_t *object, const struct auth_claims *claims) {
     return json_object_set_new(object, "cnf", json_pack("{s:s}", "jkt", thumbprint)) == 0;
 }
 
-enum auth_result auth_claims_print(const struct auth_claims *claims, const char *issuer, const char *token_id, char **json) {
+enum auth_result auth_claims_print(const struct auth_claims *claims, const char *issuer, const char *token_id,
+                                   char **json) {
     if (claims->subject == NULL || claims->audience == NULL) return AUTH_MALFORMED;
     for (size_t i = 0; i < LIST_COUNT; i++)
-        if (((const struct auth_filters *)((const char *)claims + lists[i].offset))->count > AUTH_FILTERS_MAX) return AUTH_MALFORMED;
+        if (((const struct auth_filters *)((const char *)claims + lists[i].offset))->count > AUTH_FILTERS_MAX)
+            return AUTH_MALFORMED;
     json_t *object = json_object();
     /* json_string refuses what is not UTF-8, which json_object_set_new then passes on. */
-    bool good = json_object_set_new(object, "iss", json_string(issuer)) == 0 && json_object_set_new(object, "sub", json_string(claims->subject)) == 0 &&
-                json_object_set_new(object, "aud", json_string(claims->audience)) == 0 && json_object_set_new(object, "jti", json_string(token_id)) == 0 &&
-                json_object_set_new(object, "iat", json_integer(claims->issued_at_s)) == 0 &&
-                (claims->not_before_s == 0 || json_object_set_new(object, "nbf", json_integer(claims->not_before_s)) == 0) &&
-                json_object_set_new(object, "exp", json_integer(claims->expires_at_s)) == 0 && put_binding(object, claims) && put_lists(object, claims);
+    bool good =
+        json_object_set_new(object, "iss", json_string(issuer)) == 0 &&
+        json_object_set_new(object, "sub", json_string(claims->subject)) == 0 &&
+        json_object_set_new(object, "aud", json_string(claims->audience)) == 0 &&
+        json_object_set_new(object, "jti", json_string(token_id)) == 0 &&
+        json_object_set_new(object, "iat", json_integer(claims->issued_at_s)) == 0 &&
+        (claims->not_before_s == 0 || json_object_set_new(object, "nbf", json_integer(claims->not_before_s)) == 0) &&
+        json_object_set_new(object, "exp", json_integer(claims->expires_at_s)) == 0 && put_binding(object, claims) &&
+        put_lists(object, claims);
     *json = good ? json_dumps(object, JSON_COMPACT | JSON_SORT_KEYS) : NULL;
     json_decref(object);
     return *json != NULL ? AUTH_OK : good ? AUTH_NO_MEMORY : AUTH_MALFORMED;

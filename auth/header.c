@@ -6,7 +6,8 @@
 
 #include "auth/reason.h"
 
-/* RFC 7515 wants unknown members ignored. Those that differ from a known one in letter case only are a trick, not an extension. */
+/* RFC 7515 wants unknown members ignored. Those that differ from a known one in letter case only are a trick, not an
+ * extension. */
 static bool is_disguise(const char *name) {
     static const char *const known[] = {"alg", "typ", "crit"};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
@@ -21,7 +22,8 @@ static enum auth_result algorithm_check(const json_t *algorithm, char *reason) {
     }
     const char *name = json_string_value(algorithm);
     if (strcmp(name, "ES256") == 0) return AUTH_OK;
-    static const char *const known[] = {"none", "HS256", "HS384", "HS512", "RS256", "RS384", "RS512", "ES384", "ES512", "PS256", "EdDSA"};
+    static const char *const known[] = {"none",  "HS256", "HS384", "HS512", "RS256", "RS384",
+                                        "RS512", "ES384", "ES512", "PS256", "EdDSA"};
     const char *shown = "an unknown algorithm"; /* a stranger's text stays out of our logs */
     for (size_t i = 0; i < sizeof known / sizeof *known; i++)
         if (strcasecmp(name, known[i]) == 0) shown = known[i];
@@ -35,12 +37,14 @@ static enum auth_result members_check(json_t *header, char *reason) {
     json_t *value;
     json_object_foreach(header, name, value) {
         if (is_disguise(name)) {
-            auth_say(reason, "the token's header has a member in the wrong letter case: mint one with hobnob token mint");
+            auth_say(reason,
+                     "the token's header has a member in the wrong letter case: mint one with hobnob token mint");
             return AUTH_REFUSED;
         }
     }
     if (json_object_get(header, "crit") != NULL) {
-        auth_say(reason, "the token's header has a crit member, which names extensions not known here: mint one with hobnob token mint");
+        auth_say(reason, "the token's header has a crit member, which names extensions not known here: mint one with "
+                         "hobnob token mint");
         return AUTH_REFUSED;
     }
     const json_t *type = json_object_get(header, "typ");
@@ -60,8 +64,9 @@ enum auth_result auth_header_check(const char *json, size_t size, char *reason) 
             auth_say(reason, "memory is short: try again");
             return AUTH_NO_MEMORY;
         }
-        auth_say(reason, code == json_error_duplicate_key ? "the token's header names a member twice: mint one with hobnob token mint"
-                                                          : "the token's header is not JSON: mint one with hobnob token mint");
+        auth_say(reason, code == json_error_duplicate_key
+                             ? "the token's header names a member twice: mint one with hobnob token mint"
+                             : "the token's header is not JSON: mint one with hobnob token mint");
         return AUTH_MALFORMED;
     }
     enum auth_result result = AUTH_MALFORMED;

@@ -35,7 +35,8 @@ static EVP_PKEY *pkey_from_parts(const uint8_t point[AUTH_PUBLIC_KEY_SIZE], cons
     OSSL_PARAM *params = NULL;
     OSSL_PARAM_BLD *build = OSSL_PARAM_BLD_new();
     EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, "EC", NULL);
-    bool good = build != NULL && context != NULL && OSSL_PARAM_BLD_push_utf8_string(build, OSSL_PKEY_PARAM_GROUP_NAME, CURVE, 0) == 1 &&
+    bool good = build != NULL && context != NULL &&
+                OSSL_PARAM_BLD_push_utf8_string(build, OSSL_PKEY_PARAM_GROUP_NAME, CURVE, 0) == 1 &&
                 OSSL_PARAM_BLD_push_octet_string(build, OSSL_PKEY_PARAM_PUB_KEY, point, AUTH_PUBLIC_KEY_SIZE) == 1 &&
                 (scalar == NULL || OSSL_PARAM_BLD_push_BN(build, OSSL_PKEY_PARAM_PRIV_KEY, scalar) == 1) &&
                 (params = OSSL_PARAM_BLD_to_param(build)) != NULL && EVP_PKEY_fromdata_init(context) == 1;
@@ -46,7 +47,8 @@ static EVP_PKEY *pkey_from_parts(const uint8_t point[AUTH_PUBLIC_KEY_SIZE], cons
     return pkey;
 }
 
-static enum auth_result key_from_parts(const uint8_t point[AUTH_PUBLIC_KEY_SIZE], const BIGNUM *scalar, struct auth_key **key) {
+static enum auth_result key_from_parts(const uint8_t point[AUTH_PUBLIC_KEY_SIZE], const BIGNUM *scalar,
+                                       struct auth_key **key) {
     struct auth_key *made = calloc(1, sizeof *made);
     if (made == NULL) return AUTH_NO_MEMORY;
     memcpy(made->point, point, sizeof made->point);
@@ -64,13 +66,17 @@ static enum auth_result key_from_parts(const uint8_t point[AUTH_PUBLIC_KEY_SIZE]
     return AUTH_OK;
 }
 
-/* The pair of a scalar in 1 .. n-1. The point is always computed, so a file whose halves disagree cannot make an inconsistent pair. */
-static enum auth_result key_from_scalar(const EC_GROUP *group, const BIGNUM *scalar, BN_CTX *numbers, struct auth_key **key) {
-    if (BN_is_zero(scalar) || BN_is_negative(scalar) || BN_cmp(scalar, EC_GROUP_get0_order(group)) >= 0) return AUTH_MALFORMED;
+/* The pair of a scalar in 1 .. n-1. The point is always computed, so a file whose halves disagree cannot make an
+ * inconsistent pair. */
+static enum auth_result key_from_scalar(const EC_GROUP *group, const BIGNUM *scalar, BN_CTX *numbers,
+                                        struct auth_key **key) {
+    if (BN_is_zero(scalar) || BN_is_negative(scalar) || BN_cmp(scalar, EC_GROUP_get0_order(group)) >= 0)
+        return AUTH_MALFORMED;
     uint8_t bytes[AUTH_PUBLIC_KEY_SIZE];
     EC_POINT *point = EC_POINT_new(group);
-    bool good = point != NULL && EC_POINT_mul(group, point, scalar, NULL, NULL, numbers) == 1 &&
-                EC_POINT_point2oct(group, point, POINT_CONVERSION_UNCOMPRESSED, bytes, sizeof bytes, numbers) == sizeof bytes;
+    bool good =
+        point != NULL && EC_POINT_mul(group, point, scalar, NULL, NULL, numbers) == 1 &&
+        EC_POINT_point2oct(group, point, POINT_CONVERSION_UNCOMPRESSED, bytes, sizeof bytes, numbers) == sizeof bytes;
     EC_POINT_free(point);
     return good ? key_from_parts(bytes, scalar, key) : auth_openssl_failure();
 }
@@ -80,7 +86,8 @@ enum auth_result auth_key_new(const uint8_t entropy[AUTH_ENTROPY_SIZE], struct a
     EC_GROUP *group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1);
     BN_CTX *numbers = BN_CTX_secure_new();
     BIGNUM *scalar = BN_bin2bn(entropy, AUTH_ENTROPY_SIZE, NULL), *below = BN_new();
-    if (group != NULL && numbers != NULL && scalar != NULL && below != NULL && BN_sub(below, EC_GROUP_get0_order(group), BN_value_one()) == 1 &&
+    if (group != NULL && numbers != NULL && scalar != NULL && below != NULL &&
+        BN_sub(below, EC_GROUP_get0_order(group), BN_value_one()) == 1 &&
         BN_nnmod(scalar, scalar, below, numbers) == 1 && BN_add_word(scalar, 1) == 1) {
         BN_set_flags(scalar, BN_FLG_CONSTTIME);
         result = key_from_scalar(group, scalar, numbers, key);
@@ -116,7 +123,8 @@ static EVP_PKEY *pem_read(const char *pem, size_t size, bool *is_private) {
 static bool on_our_curve(const EVP_PKEY *pkey) {
     char name[32];
     size_t size = 0;
-    return EVP_PKEY_get_base_id(pkey) == EVP_PKEY_EC && EVP_PKEY_get_group_name(pkey, name, sizeof name, &size) == 1 && strcmp(name, CURVE) == 0;
+    return EVP_PKEY_get_base_id(pkey) == EVP_PKEY_EC && EVP_PKEY_get_group_name(pkey, name, sizeof name, &size) == 1 &&
+           strcmp(name, CURVE) == 0;
 }
 
 static enum auth_result pair_of(const EVP_PKEY *pkey, struct auth_key **key) {
@@ -125,8 +133,9 @@ static enum auth_result pair_of(const EVP_PKEY *pkey, struct auth_key **key) {
     EC_GROUP *group = EC_GROUP_new_by_curve_name(NID_X9_62_prime256v1);
     BN_CTX *numbers = BN_CTX_secure_new();
     if (group != NULL && numbers != NULL) {
-        result = EVP_PKEY_get_bn_param(pkey, OSSL_PKEY_PARAM_PRIV_KEY, &scalar) == 1 ? key_from_scalar(group, scalar, numbers, key)
-                                                                                     : auth_openssl_failure();
+        result = EVP_PKEY_get_bn_param(pkey, OSSL_PKEY_PARAM_PRIV_KEY, &scalar) == 1
+                     ? key_from_scalar(group, scalar, numbers, key)
+                     : auth_openssl_failure();
     }
     BN_clear_free(scalar);
     BN_CTX_free(numbers);
@@ -139,8 +148,10 @@ static enum auth_result public_of(const EVP_PKEY *pkey, struct auth_key **key) {
     BIGNUM *x = NULL, *y = NULL;
     enum auth_result result;
     /* Coordinates, not the encoded point: a file may hold a compressed one. */
-    if (EVP_PKEY_get_bn_param(pkey, OSSL_PKEY_PARAM_EC_PUB_X, &x) == 1 && EVP_PKEY_get_bn_param(pkey, OSSL_PKEY_PARAM_EC_PUB_Y, &y) == 1 &&
-        BN_bn2binpad(x, point + 1, COORDINATE_SIZE) == COORDINATE_SIZE && BN_bn2binpad(y, point + 1 + COORDINATE_SIZE, COORDINATE_SIZE) == COORDINATE_SIZE)
+    if (EVP_PKEY_get_bn_param(pkey, OSSL_PKEY_PARAM_EC_PUB_X, &x) == 1 &&
+        EVP_PKEY_get_bn_param(pkey, OSSL_PKEY_PARAM_EC_PUB_Y, &y) == 1 &&
+        BN_bn2binpad(x, point + 1, COORDINATE_SIZE) == COORDINATE_SIZE &&
+        BN_bn2binpad(y, point + 1 + COORDINATE_SIZE, COORDINATE_SIZE) == COORDINATE_SIZE)
         result = key_from_parts(point, NULL, key);
     else
         result = auth_openssl_failure();
@@ -154,7 +165,9 @@ enum auth_result auth_key_parse(const char *pem, size_t size, struct auth_key **
     bool is_private = false;
     EVP_PKEY *pkey = pem_read(pem, size, &is_private);
     if (pkey == NULL) return auth_openssl_failure();
-    enum auth_result result = !on_our_curve(pkey) ? AUTH_MALFORMED : is_private ? pair_of(pkey, key) : public_of(pkey, key);
+    enum auth_result result = !on_our_curve(pkey) ? AUTH_MALFORMED
+                              : is_private        ? pair_of(pkey, key)
+                                                  : public_of(pkey, key);
     EVP_PKEY_free(pkey);
     ERR_clear_error();
     return result;
@@ -171,9 +184,13 @@ void auth_key_free(struct auth_key *key) {
     free(key);
 }
 
-bool auth_key_is_private(const struct auth_key *key) { return key->is_private; }
+bool auth_key_is_private(const struct auth_key *key) {
+    return key->is_private;
+}
 
-void auth_key_point(const struct auth_key *key, uint8_t point[AUTH_PUBLIC_KEY_SIZE]) { memcpy(point, key->point, sizeof key->point); }
+void auth_key_point(const struct auth_key *key, uint8_t point[AUTH_PUBLIC_KEY_SIZE]) {
+    memcpy(point, key->point, sizeof key->point);
+}
 
 void auth_key_thumbprint(const struct auth_key *key, uint8_t thumbprint[AUTH_THUMBPRINT_SIZE]) {
     memcpy(thumbprint, key->thumbprint, sizeof key->thumbprint);
@@ -203,7 +220,8 @@ enum auth_result auth_key_public_pem(const struct auth_key *key, char **pem) {
 enum auth_result auth_key_private_pem(const struct auth_key *key, char **pem) {
     if (!key->is_private) return AUTH_NO_PRIVATE_KEY;
     BIO *bio = BIO_new(BIO_s_secmem());
-    enum auth_result result = bio_take_text(bio, bio != NULL && PEM_write_bio_PKCS8PrivateKey(bio, key->pkey, NULL, NULL, 0, NULL, NULL) == 1, pem);
+    enum auth_result result = bio_take_text(
+        bio, bio != NULL && PEM_write_bio_PKCS8PrivateKey(bio, key->pkey, NULL, NULL, 0, NULL, NULL) == 1, pem);
     BIO_free(bio);
     return result;
 }

@@ -10,7 +10,8 @@ struct auth_words auth_words_for_seconds(int64_t seconds) {
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         /* Two of the unit at least: "90 min" says more than "1 h". */
         if (seconds < 2 * units[i].seconds) continue;
-        (void)snprintf(words.text, sizeof words.text, "%lld %s", (long long)(seconds / units[i].seconds), units[i].unit);
+        (void)snprintf(words.text, sizeof words.text, "%lld %s", (long long)(seconds / units[i].seconds),
+                       units[i].unit);
         return words;
     }
     (void)snprintf(words.text, sizeof words.text, "%lld s", (long long)seconds);

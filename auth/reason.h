@@ -8,9 +8,9 @@
 #define AUTH_REASON_SIZE 160u
 
 /* A macro so that the compiler checks the format. reason may be NULL. */
-#define auth_say(reason, ...)                                                        \
-    do {                                                                             \
-        if ((reason) != NULL) (void)snprintf((reason), AUTH_REASON_SIZE, __VA_ARGS__); \
+#define auth_say(reason, ...)                                                                                          \
+    do {                                                                                                               \
+        if ((reason) != NULL) (void)snprintf((reason), AUTH_REASON_SIZE, __VA_ARGS__);                                 \
     } while (0)
 
 /* "45 s", "12 min", "3 h", "20 d": a length of time for a sentence. */

@@ -17,7 +17,8 @@ void auth_sha256(const uint8_t *bytes, size_t size, uint8_t digest[32]) {
     if (!auth_digest(bytes, size, digest)) memset(digest, 0, 32);
 }
 
-bool auth_seal(const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size, const uint8_t *plain, size_t size, uint8_t *out) {
+bool auth_seal(const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size,
+               const uint8_t *plain, size_t size, uint8_t *out) {
     if (size > INT_MAX - AUTH_TAG_SIZE || aad_size > INT_MAX) return false;
     EVP_CIPHER_CTX *context = EVP_CIPHER_CTX_new();
     int written = 0;
@@ -31,7 +32,8 @@ bool auth_seal(const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aa
     return good;
 }
 
-bool auth_open(const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size, const uint8_t *sealed, size_t size, uint8_t *out) {
+bool auth_open(const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size,
+               const uint8_t *sealed, size_t size, uint8_t *out) {
     if (size < AUTH_TAG_SIZE || size > INT_MAX || aad_size > INT_MAX) return false;
     size_t plain_size = size - AUTH_TAG_SIZE;
     uint8_t tag[AUTH_TAG_SIZE], none[1];

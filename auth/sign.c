@@ -46,7 +46,8 @@ bool auth_verify(const struct auth_key *key, const uint8_t *bytes, size_t size, 
     uint8_t der[DER_MAX];
     int der_size = der_of(signature, der);
     EVP_MD_CTX *context = EVP_MD_CTX_new();
-    bool good = der_size > 0 && context != NULL && EVP_DigestVerifyInit(context, NULL, EVP_sha256(), NULL, key->pkey) == 1 &&
+    bool good = der_size > 0 && context != NULL &&
+                EVP_DigestVerifyInit(context, NULL, EVP_sha256(), NULL, key->pkey) == 1 &&
                 EVP_DigestVerify(context, der, (size_t)der_size, bytes, size) == 1;
     EVP_MD_CTX_free(context);
     if (!good) ERR_clear_error();

@@ -34,13 +34,15 @@ static enum auth_result libjwt_sign(const char *json, const char *pem, char **to
 }
 
 /* The claims as JSON. What a verifier would not read is not signed: the same code decides. */
-static enum auth_result mint_claims(const struct auth_claims *claims, const struct auth_key *issuer, const uint8_t entropy[16], char **json, char *reason) {
+static enum auth_result mint_claims(const struct auth_claims *claims, const struct auth_key *issuer,
+                                    const uint8_t entropy[16], char **json, char *reason) {
     uint8_t thumbprint[AUTH_THUMBPRINT_SIZE];
     char issuer_text[44], token_id[23];
     auth_key_thumbprint(issuer, thumbprint);
     auth_base64url_encode(thumbprint, sizeof thumbprint, issuer_text);
     auth_base64url_encode(entropy, 16, token_id);
-    enum auth_result result = auth_claims_print(claims, issuer_text, claims->token_id != NULL ? claims->token_id : token_id, json);
+    enum auth_result result =
+        auth_claims_print(claims, issuer_text, claims->token_id != NULL ? claims->token_id : token_id, json);
     if (result != AUTH_OK) {
         auth_say(reason, "a claim is missing, too long or not UTF-8: correct it");
         return result;
@@ -52,16 +54,20 @@ static enum auth_result mint_claims(const struct auth_claims *claims, const stru
     return AUTH_OK;
 }
 
-static bool for_broker(const struct auth_claims *claims) { return strcmp(claims->audience, AUTH_AUDIENCE_BROKER) == 0; }
+static bool for_broker(const struct auth_claims *claims) {
+    return strcmp(claims->audience, AUTH_AUDIENCE_BROKER) == 0;
+}
 
 static enum auth_result check_size(const struct auth_claims *claims, size_t size, char *reason) {
     size_t size_max = for_broker(claims) ? AUTH_BROKER_TOKEN_MAX : AUTH_TOKEN_MAX;
     if (size <= size_max) return AUTH_OK;
-    auth_say(reason, "the token would have %zu bytes, and %zu are allowed%s: use fewer or shorter filters", size, size_max, for_broker(claims) ? " for a broker" : "");
+    auth_say(reason, "the token would have %zu bytes, and %zu are allowed%s: use fewer or shorter filters", size,
+             size_max, for_broker(claims) ? " for a broker" : "");
     return AUTH_REFUSED;
 }
 
-static enum auth_result mint(const struct auth_claims *claims, const struct auth_key *issuer, const uint8_t entropy[16], char **token, char *reason) {
+static enum auth_result mint(const struct auth_claims *claims, const struct auth_key *issuer, const uint8_t entropy[16],
+                             char **token, char *reason) {
     if (!auth_key_is_private(issuer)) {
         auth_say(reason, "a public key cannot sign: give the issuer's private key");
         return AUTH_NO_PRIVATE_KEY;
@@ -86,23 +92,26 @@ static enum auth_result mint(const struct auth_claims *claims, const struct auth
     return result;
 }
 
-enum auth_result auth_token_mint(const struct auth_claims *claims, const struct auth_key *issuer, const uint8_t entropy[16], char **token) {
+enum auth_result auth_token_mint(const struct auth_claims *claims, const struct auth_key *issuer,
+                                 const uint8_t entropy[16], char **token) {
     return mint(claims, issuer, entropy, token, NULL);
 }
 
-enum auth_result auth_token_mint_saying(const struct auth_claims *claims, const struct auth_key *issuer, const uint8_t entropy[16], char **token,
-                                        char reason[160]) {
+enum auth_result auth_token_mint_saying(const struct auth_claims *claims, const struct auth_key *issuer,
+                                        const uint8_t entropy[16], char **token, char reason[160]) {
     return mint(claims, issuer, entropy, token, reason);
 }
 
 /* ---- reading ---- */
 
 static bool in_alphabet(char letter) {
-    return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '-' || letter == '_';
+    return (letter >= 'A' && letter <= 'Z') || (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') ||
+           letter == '-' || letter == '_';
 }
 
 static bool all_in_alphabet(const char *text) {
-    while (in_alphabet(*text)) text++;
+    while (in_alphabet(*text))
+        text++;
     return *text == '\0';
 }
 
@@ -112,14 +121,16 @@ static enum auth_result split(const char *token, size_t size, struct parts *part
         if (size == 0)
             auth_say(reason, "there is no token: mint one with hobnob token mint");
         else
-            auth_say(reason, "the token has %zu bytes, and at most %u are read: mint a smaller one", size, AUTH_TOKEN_MAX);
+            auth_say(reason, "the token has %zu bytes, and at most %u are read: mint a smaller one", size,
+                     AUTH_TOKEN_MAX);
         return AUTH_MALFORMED;
     }
     size_t part = 0, begin = 0;
     for (size_t i = 0; i <= size; i++) {
         if (i < size && in_alphabet(token[i])) continue;
         if ((i < size && token[i] != '.') || part > 2 || i == begin) {
-            auth_say(reason, "the token is not three parts of base64url with dots between: it may be cut or have a line break, copy it again");
+            auth_say(reason, "the token is not three parts of base64url with dots between: it may be cut or have a "
+                             "line break, copy it again");
             return AUTH_MALFORMED;
         }
         parts->text[part] = token + begin;
@@ -166,9 +177,11 @@ static const char *whose(const struct auth_claims *claims) {
     return auth_name_valid(claims->subject, strlen(claims->subject)) ? claims->subject : "a client";
 }
 
-static const struct auth_key *issuer_of(const struct auth_claims *claims, const struct auth_key *const *issuers, size_t count) {
+static const struct auth_key *issuer_of(const struct auth_claims *claims, const struct auth_key *const *issuers,
+                                        size_t count) {
     uint8_t named[AUTH_THUMBPRINT_SIZE], thumbprint[AUTH_THUMBPRINT_SIZE];
-    if (auth_base64url_decode(claims->issuer, strlen(claims->issuer), named, sizeof named) != (long)sizeof named) return NULL;
+    if (auth_base64url_decode(claims->issuer, strlen(claims->issuer), named, sizeof named) != (long)sizeof named)
+        return NULL;
     for (size_t i = 0; i < count; i++) {
         auth_key_thumbprint(issuers[i], thumbprint);
         if (memcmp(named, thumbprint, sizeof named) == 0) return issuers[i];
@@ -191,16 +204,20 @@ static enum auth_result libjwt_verify(const char *token, size_t size, const char
     return good ? AUTH_OK : error == ENOMEM ? AUTH_NO_MEMORY : AUTH_REFUSED;
 }
 
-static enum auth_result check_signature(const char *token, size_t size, const struct parts *parts, const struct auth_claims *claims,
-                                        const struct auth_key *const *issuers, size_t issuer_count, char *reason) {
+static enum auth_result check_signature(const char *token, size_t size, const struct parts *parts,
+                                        const struct auth_claims *claims, const struct auth_key *const *issuers,
+                                        size_t issuer_count, char *reason) {
     uint8_t signature[SIGNATURE_SIZE];
     if (auth_base64url_decode(parts->text[2], parts->size[2], signature, sizeof signature) != (long)sizeof signature) {
-        auth_say(reason, "the token's signature is not %u bytes in base64url: the token may be cut, copy it again", SIGNATURE_SIZE);
+        auth_say(reason, "the token's signature is not %u bytes in base64url: the token may be cut, copy it again",
+                 SIGNATURE_SIZE);
         return AUTH_MALFORMED;
     }
     const struct auth_key *issuer = issuer_of(claims, issuers, issuer_count);
     if (issuer == NULL) {
-        auth_say(reason, "token of %s is from issuer %.10s, not one of the %zu trusted here: add its .pub to identity.issuers or mint with the right key",
+        auth_say(reason,
+                 "token of %s is from issuer %.10s, not one of the %zu trusted here: add its .pub to identity.issuers "
+                 "or mint with the right key",
                  whose(claims), all_in_alphabet(claims->issuer) ? claims->issuer : "unknown", issuer_count);
         return AUTH_REFUSED;
     }
@@ -208,7 +225,8 @@ static enum auth_result check_signature(const char *token, size_t size, const st
     enum auth_result result = auth_key_public_pem(issuer, &pem);
     if (result == AUTH_OK) result = pem[0] != '\0' ? libjwt_verify(token, size, pem) : AUTH_REFUSED;
     free(pem);
-    if (result == AUTH_REFUSED) auth_say(reason, "token of %s was changed after it was signed: copy it again or mint a new one", whose(claims));
+    if (result == AUTH_REFUSED)
+        auth_say(reason, "token of %s was changed after it was signed: copy it again or mint a new one", whose(claims));
     if (result == AUTH_NO_MEMORY) auth_say(reason, "memory is short: try again");
     return result;
 }
@@ -227,10 +245,12 @@ static enum auth_result check_times(const struct auth_claims *claims, int64_t no
     return AUTH_OK;
 }
 
-static enum auth_result check_purpose(const char *token_audience, const struct auth_claims *claims, size_t size, const char *audience, char *reason) {
+static enum auth_result check_purpose(const char *token_audience, const struct auth_claims *claims, size_t size,
+                                      const char *audience, char *reason) {
     if (strcmp(token_audience, audience) != 0) {
         const char *wanted = strncmp(audience, "hobnob:", 7) == 0 ? audience + 7 : audience;
-        auth_say(reason, "token of %s is not for use as %s: mint one with hobnob token mint --%s", whose(claims), audience, wanted);
+        auth_say(reason, "token of %s is not for use as %s: mint one with hobnob token mint --%s", whose(claims),
+                 audience, wanted);
         return AUTH_REFUSED;
     }
     if (strcmp(audience, AUTH_AUDIENCE_BROKER) != 0) return AUTH_OK;
@@ -239,14 +259,16 @@ static enum auth_result check_purpose(const char *token_audience, const struct a
         return AUTH_REFUSED;
     }
     if (size > AUTH_BROKER_TOKEN_MAX) {
-        auth_say(reason, "token of %s has %zu bytes, and a broker's may have %u: mint one with fewer filters", whose(claims), size, AUTH_BROKER_TOKEN_MAX);
+        auth_say(reason, "token of %s has %zu bytes, and a broker's may have %u: mint one with fewer filters",
+                 whose(claims), size, AUTH_BROKER_TOKEN_MAX);
         return AUTH_REFUSED;
     }
     return AUTH_OK;
 }
 
-enum auth_result auth_token_verify(const char *token, size_t size, const struct auth_key *const *issuers, size_t issuer_count, const char *audience,
-                                   int64_t now_s, struct auth_claims *claims, char reason[160]) {
+enum auth_result auth_token_verify(const char *token, size_t size, const struct auth_key *const *issuers,
+                                   size_t issuer_count, const char *audience, int64_t now_s, struct auth_claims *claims,
+                                   char reason[160]) {
     struct parts parts;
     struct auth_claims read;
     enum auth_result result = split(token, size, &parts, reason);

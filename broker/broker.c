@@ -8,14 +8,12 @@
 #include <string.h>
 #include <utlist.h>
 
-struct broker *broker_new(const struct broker_options *options, uint64_t now_ms)
-{
+struct broker *broker_new(const struct broker_options *options, uint64_t now_ms) {
     struct broker *broker = calloc(1, sizeof *broker);
     struct broker_options complete = *options;
     struct federation_options federation = {.options = &complete, .broker = broker};
 
-    if (broker == NULL)
-        return NULL;
+    if (broker == NULL) return NULL;
     limits_complete(&complete.limits);
     broker->limits = complete.limits;
     broker->questions = options->questions;
@@ -23,11 +21,11 @@ struct broker *broker_new(const struct broker_options *options, uint64_t now_ms)
     broker->seed = options->seed;
     broker->now_ms = now_ms;
     broker->subs = subs_new(options->seed);
-    broker->retained = retained_new(broker->limits.retained_bytes_max, broker->limits.retained_messages_max, options->seed);
+    broker->retained =
+        retained_new(broker->limits.retained_bytes_max, broker->limits.retained_messages_max, options->seed);
     federation.subs = broker->subs;
     federation.retained = broker->retained;
-    if (broker->subs != NULL && broker->retained != NULL)
-        broker->federation = federation_new(&federation, now_ms);
+    if (broker->subs != NULL && broker->retained != NULL) broker->federation = federation_new(&federation, now_ms);
     if (broker->federation == NULL) {
         broker_free(broker);
         return NULL;
@@ -35,18 +33,14 @@ struct broker *broker_new(const struct broker_options *options, uint64_t now_ms)
     return broker;
 }
 
-void broker_free(struct broker *broker)
-{
+void broker_free(struct broker *broker) {
     struct session *session, *next;
 
-    if (broker == NULL)
-        return;
+    if (broker == NULL) return;
     held_free_all(broker);
     for (uint32_t i = 0; i < broker->slot_count; i++)
-        if (broker->slots[i].client != NULL)
-            client_free(broker, broker->slots[i].client);
-    HASH_ITER(hh, broker->sessions, session, next)
-    {
+        if (broker->slots[i].client != NULL) client_free(broker, broker->slots[i].client);
+    HASH_ITER(hh, broker->sessions, session, next) {
         HASH_DEL(broker->sessions, session);
         session_free(session);
     }
@@ -61,13 +55,11 @@ void broker_free(struct broker *broker)
     free(broker);
 }
 
-struct federation *broker_federation(const struct broker *broker)
-{
+struct federation *broker_federation(const struct broker *broker) {
     return broker->federation;
 }
 
-void broker_settle(struct broker *broker)
-{
+void broker_settle(struct broker *broker) {
     do {
         while (broker->doomed != NULL) {
             struct client *client = broker->doomed;
@@ -77,23 +69,19 @@ void broker_settle(struct broker *broker)
     } while (held_release(broker, broker->now_ms) || broker->doomed != NULL);
 }
 
-static uint64_t earlier(uint64_t a, uint64_t b)
-{
+static uint64_t earlier(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-uint64_t broker_deadline_ms(const struct broker *broker)
-{
+uint64_t broker_deadline_ms(const struct broker *broker) {
     uint64_t due_ms = earlier(timers_due_ms(&broker->client_timers), timers_due_ms(&broker->session_timers));
 
-    if (broker->doomed != NULL)
-        return broker->now_ms;
+    if (broker->doomed != NULL) return broker->now_ms;
     due_ms = earlier(due_ms, retained_deadline_ms(broker->retained));
     return earlier(due_ms, federation_deadline_ms(broker->federation));
 }
 
-void broker_tick(struct broker *broker, uint64_t now_ms)
-{
+void broker_tick(struct broker *broker, uint64_t now_ms) {
     struct timer *timer;
 
     broker->now_ms = now_ms;
@@ -106,8 +94,7 @@ void broker_tick(struct broker *broker, uint64_t now_ms)
     broker_settle(broker);
 }
 
-broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, bool from_loopback, const char *address)
-{
+broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, bool from_loopback, const char *address) {
     struct client *client;
 
     broker->now_ms = now_ms;
@@ -115,82 +102,69 @@ broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, bool fr
     return client != NULL ? client->handle : 0;
 }
 
-void broker_client_input(struct broker *broker, uint64_t now_ms, broker_handle handle, const uint8_t *bytes, size_t size)
-{
+void broker_client_input(struct broker *broker, uint64_t now_ms, broker_handle handle, const uint8_t *bytes,
+                         size_t size) {
     struct client *client = client_find(broker, handle);
 
     broker->now_ms = now_ms;
-    if (client == NULL || client->state == CLIENT_ENDED)
-        return;
+    if (client == NULL || client->state == CLIENT_ENDED) return;
     broker->counters.bytes_received += size;
     client_input(broker, now_ms, client, bytes, size);
     broker_settle(broker);
 }
 
-void broker_client_closed(struct broker *broker, uint64_t now_ms, broker_handle handle)
-{
+void broker_client_closed(struct broker *broker, uint64_t now_ms, broker_handle handle) {
     struct client *client = client_find(broker, handle);
 
     broker->now_ms = now_ms;
-    if (client == NULL)
-        return;
+    if (client == NULL) return;
     client_end(broker, now_ms, client, MQTT_SUCCESS, WILL_DUE);
     client_free(broker, client);
     broker_settle(broker);
 }
 
-bool broker_next_client(struct broker *broker, broker_handle *handle)
-{
+bool broker_next_client(struct broker *broker, broker_handle *handle) {
     struct client *client;
 
     broker_settle(broker);
     client = broker->ready;
-    if (client == NULL)
-        return false;
+    if (client == NULL) return false;
     DL_DELETE(broker->ready, client);
     client->ready = false;
     *handle = client->handle;
-    if (client->state == CLIENT_ENDED && client->output.bytes == 0)
-        client_free(broker, client);
+    if (client->state == CLIENT_ENDED && client->output.bytes == 0) client_free(broker, client);
     return true;
 }
 
-size_t broker_client_output(struct broker *broker, broker_handle handle, struct broker_span *spans, size_t span_max)
-{
+size_t broker_client_output(struct broker *broker, broker_handle handle, struct broker_span *spans, size_t span_max) {
     const struct client *client = client_find(broker, handle);
 
     return client != NULL ? output_spans(&client->output, spans, span_max) : 0;
 }
 
-void broker_client_written(struct broker *broker, uint64_t now_ms, broker_handle handle, size_t size)
-{
+void broker_client_written(struct broker *broker, uint64_t now_ms, broker_handle handle, size_t size) {
     struct client *client = client_find(broker, handle);
 
     broker->now_ms = now_ms;
-    if (client == NULL)
-        return;
+    if (client == NULL) return;
     assert(size <= client->output.bytes);
     broker->counters.bytes_sent += size;
     output_written(&client->output, &broker->chunks, size);
     if (client->state == CLIENT_ENDED) {
-        if (client->output.bytes == 0)
-            client_mark_ready(broker, client); /* to be named for its end */
+        if (client->output.bytes == 0) client_mark_ready(broker, client); /* to be named for its end */
         return;
     }
-    if (client->session != NULL)
-        session_pump(broker, now_ms, client->session);
+    if (client->session != NULL) session_pump(broker, now_ms, client->session);
     broker_settle(broker);
 }
 
-bool broker_client_ended(const struct broker *broker, broker_handle handle)
-{
+bool broker_client_ended(const struct broker *broker, broker_handle handle) {
     const struct client *client = client_find(broker, handle);
 
     return client == NULL || client->state == CLIENT_ENDED;
 }
 
-void broker_stop(struct broker *broker, uint64_t now_ms)
-{
+void broker_stop(struct broker *broker, uint64_t now_ms) {
     broker->now_ms = now_ms;
     broker->stopping = true;
     for (uint32_t i = 0; i < broker->slot_count; i++)
@@ -199,8 +173,7 @@ void broker_stop(struct broker *broker, uint64_t now_ms)
     broker_settle(broker);
 }
 
-void broker_read_counters(const struct broker *broker, struct broker_counters *out)
-{
+void broker_read_counters(const struct broker *broker, struct broker_counters *out) {
     *out = broker->counters;
     out->retained_messages = retained_count(broker->retained);
 }

@@ -28,25 +28,28 @@ struct broker_limits {
     uint32_t clients_max;              /* open connections: 100,000 */
     uint32_t sessions_max;             /* sessions, connected or not: 100,000 */
     uint32_t subscriptions_per_client; /* 1,000 */
-    uint32_t inflight_max;             /* QoS 1 and 2 messages sent and not acknowledged, per client; also our Receive Maximum: 100 */
-    uint32_t queue_messages_max;       /* waiting QoS 1 and 2 messages per session: 10,000 */
-    uint64_t queue_bytes_max;          /* and their bytes: 64 MiB */
-    uint64_t output_bytes_max;         /* bytes given for a client and not yet written; above it QoS 0 is dropped and counted: 4 MiB */
-    uint32_t topic_alias_max;          /* topic aliases we accept per client: 32 */
-    uint32_t connect_timeout_ms;       /* from open to a whole CONNECT: 10,000 */
-    uint32_t session_expiry_max_s;     /* longest life of a session without connection; 0xFFFFFFFF means for ever: 7 days */
-    uint32_t keep_alive_max_s;         /* longest keep alive granted (MQTT 5.0 Server Keep Alive): 0xFFFF, no change */
-    uint64_t retained_bytes_max;       /* all retained messages: 256 MiB */
-    uint32_t retained_messages_max;    /* 1,000,000 */
-    uint32_t subscribe_barrier_ms;     /* longest wait of a SUBACK for other brokers (G3): 300 */
-    uint32_t replay_window_ms;         /* how long a publication waits for an invited peer's join (G4): 5,000 */
-    uint64_t replay_bytes_max;         /* bytes so held per peer: 4 MiB */
-    uint32_t leave_linger_ms;          /* from the last unsubscribe to the leave (section 6): 5,000 */
-    uint32_t peers_max;                /* 1,024 */
-    uint64_t link_queue_bytes;         /* outbox per peer: 64 MiB */
-    uint32_t link_frame_bytes;         /* a publish frame is closed once it holds this much: 64 KiB */
-    uint32_t link_idle_ms;             /* a link silent for this long is pinged, after twice this it is closed: 5,000 */
-    uint32_t advert_idle_s;            /* an advert whose topic nobody published to for this long, and that retains nothing, is withdrawn: 3,600 */
+    uint32_t
+        inflight_max; /* QoS 1 and 2 messages sent and not acknowledged, per client; also our Receive Maximum: 100 */
+    uint32_t queue_messages_max; /* waiting QoS 1 and 2 messages per session: 10,000 */
+    uint64_t queue_bytes_max;    /* and their bytes: 64 MiB */
+    uint64_t output_bytes_max; /* bytes given for a client and not yet written; above it QoS 0 is dropped and counted: 4
+                                  MiB */
+    uint32_t topic_alias_max;  /* topic aliases we accept per client: 32 */
+    uint32_t connect_timeout_ms;   /* from open to a whole CONNECT: 10,000 */
+    uint32_t session_expiry_max_s; /* longest life of a session without connection; 0xFFFFFFFF means for ever: 7 days */
+    uint32_t keep_alive_max_s;     /* longest keep alive granted (MQTT 5.0 Server Keep Alive): 0xFFFF, no change */
+    uint64_t retained_bytes_max;   /* all retained messages: 256 MiB */
+    uint32_t retained_messages_max; /* 1,000,000 */
+    uint32_t subscribe_barrier_ms;  /* longest wait of a SUBACK for other brokers (G3): 300 */
+    uint32_t replay_window_ms;      /* how long a publication waits for an invited peer's join (G4): 5,000 */
+    uint64_t replay_bytes_max;      /* bytes so held per peer: 4 MiB */
+    uint32_t leave_linger_ms;       /* from the last unsubscribe to the leave (section 6): 5,000 */
+    uint32_t peers_max;             /* 1,024 */
+    uint64_t link_queue_bytes;      /* outbox per peer: 64 MiB */
+    uint32_t link_frame_bytes;      /* a publish frame is closed once it holds this much: 64 KiB */
+    uint32_t link_idle_ms;          /* a link silent for this long is pinged, after twice this it is closed: 5,000 */
+    uint32_t advert_idle_s; /* an advert whose topic nobody published to for this long, and that retains nothing, is
+                               withdrawn: 3,600 */
 };
 
 enum broker_access { BROKER_ALLOW, BROKER_DENY };
@@ -62,10 +65,10 @@ struct broker_questions {
 };
 
 struct broker_options {
-    const char *name;            /* this broker's name, for HLC ties and $SYS; copied */
-    uint8_t id[16];              /* this broker's id (first 16 bytes of its key's thumbprint) */
-    uint64_t epoch;              /* of this run, larger than that of any run before */
-    uint64_t seed;               /* for assigned client ids and hash keys */
+    const char *name;                   /* this broker's name, for HLC ties and $SYS; copied */
+    uint8_t id[16];                     /* this broker's id (first 16 bytes of its key's thumbprint) */
+    uint64_t epoch;                     /* of this run, larger than that of any run before */
+    uint64_t seed;                      /* for assigned client ids and hash keys */
     const char *const *private_filters; /* topics that never leave this broker; borrowed for broker_new only */
     size_t private_filter_count;
     struct broker_limits limits;
@@ -92,7 +95,8 @@ void broker_tick(struct broker *broker, uint64_t now_ms);
 broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, bool from_loopback, const char *address);
 
 /* Bytes from the client, split anywhere, as many as the socket held. They are borrowed for the call. */
-void broker_client_input(struct broker *broker, uint64_t now_ms, broker_handle client, const uint8_t *bytes, size_t size);
+void broker_client_input(struct broker *broker, uint64_t now_ms, broker_handle client, const uint8_t *bytes,
+                         size_t size);
 
 /* The transport ended without our asking (end of file, error): the will is due. */
 void broker_client_closed(struct broker *broker, uint64_t now_ms, broker_handle client);
@@ -123,10 +127,10 @@ void broker_stop(struct broker *broker, uint64_t now_ms);
 /* ---- what happened, for logs and metrics ---- */
 
 struct broker_counters {
-    uint64_t clients_connected;   /* now, with CONNECT accepted */
-    uint64_t sessions;            /* now */
-    uint64_t subscriptions;       /* now */
-    uint64_t retained_messages;   /* now */
+    uint64_t clients_connected; /* now, with CONNECT accepted */
+    uint64_t sessions;          /* now */
+    uint64_t subscriptions;     /* now */
+    uint64_t retained_messages; /* now */
     uint64_t connects_accepted, connects_refused, protocol_errors, takeovers;
     uint64_t packets_received, packets_sent;
     uint64_t publications_received; /* from clients */

@@ -9,18 +9,15 @@
 /* Payloads up to this are copied into the output; a longer one is cheaper to reference. */
 enum { COPY_MAX = 1024 };
 
-struct client *client_find(const struct broker *broker, broker_handle handle)
-{
+struct client *client_find(const struct broker *broker, broker_handle handle) {
     uint32_t position = (uint32_t)handle - 1;
 
-    if (position >= broker->slot_count || broker->slots[position].generation != (uint32_t)(handle >> 32))
-        return NULL;
+    if (position >= broker->slot_count || broker->slots[position].generation != (uint32_t)(handle >> 32)) return NULL;
     return broker->slots[position].client;
 }
 
 /* Position of a free slot, UINT32_MAX if there is none. */
-static uint32_t slot_take(struct broker *broker)
-{
+static uint32_t slot_take(struct broker *broker) {
     uint32_t position, capacity;
     struct client_slot *slots;
 
@@ -32,8 +29,7 @@ static uint32_t slot_take(struct broker *broker)
     if (broker->slot_count == broker->slot_capacity) {
         capacity = broker->slot_capacity ? broker->slot_capacity * 2 : 16;
         slots = capacity < UINT32_MAX / 2 ? realloc(broker->slots, capacity * sizeof *slots) : NULL;
-        if (slots == NULL)
-            return UINT32_MAX;
+        if (slots == NULL) return UINT32_MAX;
         broker->slots = slots;
         broker->slot_capacity = capacity;
     }
@@ -41,26 +37,22 @@ static uint32_t slot_take(struct broker *broker)
     return broker->slot_count++;
 }
 
-static void slot_release(struct broker *broker, uint32_t position)
-{
+static void slot_release(struct broker *broker, uint32_t position) {
     struct client_slot *slot = &broker->slots[position];
 
     slot->client = NULL;
     slot->generation++;
-    if (slot->generation == 0)
-        return; /* every handle of this slot was given out once: it is used up */
+    if (slot->generation == 0) return; /* every handle of this slot was given out once: it is used up */
     slot->next_free = broker->slot_free;
     broker->slot_free = position + 1;
 }
 
-struct client *client_new(struct broker *broker, uint64_t now_ms, bool from_loopback, const char *address)
-{
+struct client *client_new(struct broker *broker, uint64_t now_ms, bool from_loopback, const char *address) {
     size_t address_size = strlen(address);
     uint32_t position;
     struct client *client;
 
-    if (broker->client_count >= broker->limits.clients_max)
-        return NULL;
+    if (broker->client_count >= broker->limits.clients_max) return NULL;
     client = calloc(1, sizeof *client + address_size + 1);
     position = client != NULL ? slot_take(broker) : UINT32_MAX;
     if (position == UINT32_MAX) {
@@ -78,25 +70,21 @@ struct client *client_new(struct broker *broker, uint64_t now_ms, bool from_loop
     return client;
 }
 
-static void drop_aliases(struct broker *broker, struct client *client)
-{
+static void drop_aliases(struct broker *broker, struct client *client) {
     for (uint32_t i = 0; client->aliases != NULL && i < broker->limits.topic_alias_max; i++)
         free((void *)(uintptr_t)client->aliases[i].bytes);
     free(client->aliases);
     client->aliases = NULL;
 }
 
-static void drop_partial(struct client *client)
-{
+static void drop_partial(struct client *client) {
     free(client->partial);
     client->partial = NULL;
     client->partial_size = client->partial_capacity = 0;
 }
 
-void client_free(struct broker *broker, struct client *client)
-{
-    if (client->ready)
-        DL_DELETE(broker->ready, client);
+void client_free(struct broker *broker, struct client *client) {
+    if (client->ready) DL_DELETE(broker->ready, client);
     for (struct client **place = &broker->doomed; *place != NULL; place = &(*place)->doomed_next) {
         if (*place == client) {
             *place = client->doomed_next;
@@ -112,31 +100,26 @@ void client_free(struct broker *broker, struct client *client)
     free(client);
 }
 
-void client_mark_ready(struct broker *broker, struct client *client)
-{
-    if (client->ready)
-        return;
+void client_mark_ready(struct broker *broker, struct client *client) {
+    if (client->ready) return;
     client->ready = true;
     DL_APPEND(broker->ready, client);
 }
 
-void client_doom(struct broker *broker, struct client *client, enum mqtt_reason reason)
-{
-    if (client->state == CLIENT_ENDED || client->doom != 0)
-        return;
+void client_doom(struct broker *broker, struct client *client, enum mqtt_reason reason) {
+    if (client->state == CLIENT_ENDED || client->doom != 0) return;
     client->doom = (uint8_t)reason;
     client->doomed_next = broker->doomed;
     broker->doomed = client;
 }
 
-bool client_output_full(const struct broker *broker, const struct client *client)
-{
+bool client_output_full(const struct broker *broker, const struct client *client) {
     return client->output.bytes > broker->limits.output_bytes_max;
 }
 
-void client_send(struct broker *broker, struct client *client, const void *packet, size_t size)
-{
-    if (client->output.bytes / 2 > broker->limits.output_bytes_max || output_append(&client->output, &broker->chunks, packet, size) != 0) {
+void client_send(struct broker *broker, struct client *client, const void *packet, size_t size) {
+    if (client->output.bytes / 2 > broker->limits.output_bytes_max ||
+        output_append(&client->output, &broker->chunks, packet, size) != 0) {
         client_doom(broker, client, MQTT_QUOTA_EXCEEDED);
         return;
     }
@@ -144,26 +127,22 @@ void client_send(struct broker *broker, struct client *client, const void *packe
     client_mark_ready(broker, client);
 }
 
-enum client_sent client_send_publish(struct broker *broker, struct client *client, const struct mqtt_sending *sending, struct message *message)
-{
+enum client_sent client_send_publish(struct broker *broker, struct client *client, const struct mqtt_sending *sending,
+                                     struct message *message) {
     uint32_t packet_size;
     size_t head_size = mqtt_publish_head_size(sending, &packet_size);
     uint8_t *head;
 
-    if (packet_size == UINT32_MAX || packet_size > client->packet_size_max)
-        return CLIENT_TOO_LARGE;
+    if (packet_size == UINT32_MAX || packet_size > client->packet_size_max) return CLIENT_TOO_LARGE;
     if (message->payload_size > COPY_MAX) {
         head = output_append_message(&client->output, &broker->chunks, head_size, message);
-        if (head == NULL)
-            return CLIENT_NO_MEMORY;
+        if (head == NULL) return CLIENT_NO_MEMORY;
         mqtt_encode_publish_head(head, sending);
     } else {
         head = output_reserve(&client->output, &broker->chunks, packet_size);
-        if (head == NULL)
-            return CLIENT_NO_MEMORY;
+        if (head == NULL) return CLIENT_NO_MEMORY;
         mqtt_encode_publish_head(head, sending);
-        if (message->payload_size > 0)
-            memcpy(head + head_size, message->payload, message->payload_size);
+        if (message->payload_size > 0) memcpy(head + head_size, message->payload, message->payload_size);
         output_commit(&client->output, packet_size);
     }
     broker->counters.packets_sent++;
@@ -172,20 +151,18 @@ enum client_sent client_send_publish(struct broker *broker, struct client *clien
     return CLIENT_SENT;
 }
 
-void client_end(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason, enum will_fate fate)
-{
+void client_end(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason,
+                enum will_fate fate) {
     uint8_t packet[MQTT_SMALL_MAX];
     struct session *session = client->session;
 
-    if (client->state == CLIENT_ENDED)
-        return;
+    if (client->state == CLIENT_ENDED) return;
     if (client->state == CLIENT_CONNECTED) {
         broker->counters.clients_connected--;
         /* Without memory for it the connection is closed all the same. */
         if (reason != MQTT_SUCCESS && client->version >= MQTT_50) {
             size_t size = mqtt_encode_disconnect(packet, reason);
-            if (output_append(&client->output, &broker->chunks, packet, size) == 0)
-                broker->counters.packets_sent++;
+            if (output_append(&client->output, &broker->chunks, packet, size) == 0) broker->counters.packets_sent++;
         }
     }
     client->state = CLIENT_ENDED;
@@ -195,25 +172,22 @@ void client_end(struct broker *broker, uint64_t now_ms, struct client *client, e
     drop_partial(client);
     held_forget_client(broker, client);
     client_mark_ready(broker, client);
-    if (session != NULL)
-        session_detach(broker, now_ms, session, fate);
+    if (session != NULL) session_detach(broker, now_ms, session, fate);
 }
 
-void client_fault(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason)
-{
+void client_fault(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason) {
     const struct session *session = client->session;
     uint32_t name_size = session != NULL ? session->client_id_size : 0;
 
-    if (client->state == CLIENT_ENDED)
-        return;
+    if (client->state == CLIENT_ENDED) return;
     broker->counters.protocol_errors++;
-    broker_note_add(broker, BROKER_NOTE_INFO, "client '%.*s' at %s broke the protocol (reason 0x%02X): connection closed",
-                    (int)(name_size < 64 ? name_size : 64), session != NULL ? session->client_id : "", client->address, reason);
+    broker_note_add(
+        broker, BROKER_NOTE_INFO, "client '%.*s' at %s broke the protocol (reason 0x%02X): connection closed",
+        (int)(name_size < 64 ? name_size : 64), session != NULL ? session->client_id : "", client->address, reason);
     client_end(broker, now_ms, client, reason, WILL_DUE);
 }
 
-void client_timeout(struct broker *broker, uint64_t now_ms, struct client *client)
-{
+void client_timeout(struct broker *broker, uint64_t now_ms, struct client *client) {
     uint64_t due_ms = client->last_input_ms + client->keep_alive_s * 1500u;
 
     if (client->state == CLIENT_CONNECTED && due_ms > now_ms) {

@@ -44,9 +44,10 @@ struct client *client_find(const struct broker *broker, broker_handle handle);
 struct client *client_new(struct broker *broker, uint64_t now_ms, bool from_loopback, const char *address);
 void client_free(struct broker *broker, struct client *client);
 
-/* Ends the connection now: the session is detached, and MQTT 5.0 clients are told the reason unless it is MQTT_SUCCESS. Never from within
- * the routing of a publication: use client_doom() there. */
-void client_end(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason, enum will_fate fate);
+/* Ends the connection now: the session is detached, and MQTT 5.0 clients are told the reason unless it is MQTT_SUCCESS.
+ * Never from within the routing of a publication: use client_doom() there. */
+void client_end(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason,
+                enum will_fate fate);
 /* The client broke the rules: counted, noted and ended. */
 void client_fault(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason);
 /* Will be ended with this reason by broker_settle(). */
@@ -57,7 +58,8 @@ void client_send(struct broker *broker, struct client *client, const void *packe
 
 enum client_sent { CLIENT_SENT, CLIENT_TOO_LARGE, CLIENT_NO_MEMORY };
 /* CLIENT_TOO_LARGE: larger than the client takes. */
-enum client_sent client_send_publish(struct broker *broker, struct client *client, const struct mqtt_sending *sending, struct message *message);
+enum client_sent client_send_publish(struct broker *broker, struct client *client, const struct mqtt_sending *sending,
+                                     struct message *message);
 /* True while so much is unwritten that publications wait or are dropped. */
 bool client_output_full(const struct broker *broker, const struct client *client);
 void client_mark_ready(struct broker *broker, struct client *client);
@@ -68,11 +70,17 @@ void client_input(struct broker *broker, uint64_t now_ms, struct client *client,
 void client_timeout(struct broker *broker, uint64_t now_ms, struct client *client);
 
 /* The handlers: one file each. They are given whole packets. */
-void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body);
-void on_publish(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body);
-void on_ack(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body);
-void on_subscribe(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body);
-void on_unsubscribe(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body);
-void on_disconnect(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body);
+void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
+                struct mqtt_view body);
+void on_publish(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
+                struct mqtt_view body);
+void on_ack(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
+            struct mqtt_view body);
+void on_subscribe(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
+                  struct mqtt_view body);
+void on_unsubscribe(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
+                    struct mqtt_view body);
+void on_disconnect(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
+                   struct mqtt_view body);
 
 #endif

@@ -2,18 +2,15 @@
 
 #include <string.h>
 
-static uint64_t wall_ms(const struct broker *broker, uint64_t now_ms)
-{
+static uint64_t wall_ms(const struct broker *broker, uint64_t now_ms) {
     uint64_t offset = (uint64_t)broker->wall_offset_ms;
 
-    if (broker->wall_offset_ms < 0 && now_ms < 0 - offset)
-        return 0;
+    if (broker->wall_offset_ms < 0 && now_ms < 0 - offset) return 0;
     return now_ms + offset;
 }
 
 /* Steps past the stamp given, or to the wall clock if that is ahead of it. */
-static void clock_pass(struct broker *broker, uint64_t now_ms, const struct stamp *stamp)
-{
+static void clock_pass(struct broker *broker, uint64_t now_ms, const struct stamp *stamp) {
     uint64_t wall = wall_ms(broker, now_ms);
 
     if (wall > stamp->wall_ms) {
@@ -28,8 +25,7 @@ static void clock_pass(struct broker *broker, uint64_t now_ms, const struct stam
     }
 }
 
-struct stamp clock_stamp(struct broker *broker, uint64_t now_ms)
-{
+struct stamp clock_stamp(struct broker *broker, uint64_t now_ms) {
     struct stamp before = broker->clock;
 
     clock_pass(broker, now_ms, &before);
@@ -37,8 +33,7 @@ struct stamp clock_stamp(struct broker *broker, uint64_t now_ms)
     return broker->clock;
 }
 
-void broker_clock_seen(struct broker *broker, uint64_t now_ms, const struct stamp *stamp)
-{
+void broker_clock_seen(struct broker *broker, uint64_t now_ms, const struct stamp *stamp) {
     struct stamp latest = broker->clock;
 
     if (stamp->wall_ms > latest.wall_ms || (stamp->wall_ms == latest.wall_ms && stamp->count > latest.count))
@@ -46,7 +41,6 @@ void broker_clock_seen(struct broker *broker, uint64_t now_ms, const struct stam
     clock_pass(broker, now_ms, &latest);
 }
 
-void broker_set_wall_offset(struct broker *broker, int64_t offset_ms)
-{
+void broker_set_wall_offset(struct broker *broker, int64_t offset_ms) {
     broker->wall_offset_ms = offset_ms;
 }

@@ -5,8 +5,7 @@
 #include <string.h>
 #include <utlist.h>
 
-struct outgoing *session_inflight(struct session *session, uint16_t packet_id)
-{
+struct outgoing *session_inflight(struct session *session, uint16_t packet_id) {
     struct outgoing *outgoing = session->inflight;
 
     while (outgoing != NULL && outgoing->packet_id != packet_id)
@@ -14,29 +13,23 @@ struct outgoing *session_inflight(struct session *session, uint16_t packet_id)
     return outgoing;
 }
 
-static size_t queue_cost(const struct outgoing *outgoing)
-{
+static size_t queue_cost(const struct outgoing *outgoing) {
     return sizeof *outgoing + message_cost(outgoing->message);
 }
 
-static void outgoing_free(struct outgoing *outgoing)
-{
+static void outgoing_free(struct outgoing *outgoing) {
     message_unref(outgoing->message);
     free(outgoing);
 }
 
-void session_outgoing_done(struct session *session, struct outgoing *outgoing)
-{
-    if (outgoing->in_air)
-        session->in_air--;
-    if (session->resend == outgoing)
-        session->resend = outgoing->next;
+void session_outgoing_done(struct session *session, struct outgoing *outgoing) {
+    if (outgoing->in_air) session->in_air--;
+    if (session->resend == outgoing) session->resend = outgoing->next;
     DL_DELETE(session->inflight, outgoing);
     outgoing_free(outgoing);
 }
 
-static struct outgoing *queue_take(struct session *session)
-{
+static struct outgoing *queue_take(struct session *session) {
     struct outgoing *first = session->queue;
 
     DL_DELETE(session->queue, first);
@@ -45,8 +38,7 @@ static struct outgoing *queue_take(struct session *session)
     return first;
 }
 
-void session_drop_outgoing(struct session *session)
-{
+void session_drop_outgoing(struct session *session) {
     while (session->inflight != NULL)
         session_outgoing_done(session, session->inflight);
     while (session->queue != NULL)
@@ -54,31 +46,28 @@ void session_drop_outgoing(struct session *session)
 }
 
 /* The ids in flight were given out in turn, so the next one can only meet the oldest. */
-static uint16_t next_packet_id(struct session *session)
-{
+static uint16_t next_packet_id(struct session *session) {
     uint16_t id = session->last_packet_id;
     const struct outgoing *oldest = session->inflight;
 
     for (;;) {
         id = id == UINT16_MAX ? 1 : (uint16_t)(id + 1);
-        if (oldest == NULL || oldest->packet_id != id)
-            break;
+        if (oldest == NULL || oldest->packet_id != id) break;
         oldest = oldest->next;
     }
     session->last_packet_id = id;
     return id;
 }
 
-static void send_release(struct broker *broker, struct client *client, uint16_t packet_id)
-{
+static void send_release(struct broker *broker, struct client *client, uint16_t packet_id) {
     uint8_t packet[MQTT_SMALL_MAX];
 
     client_send(broker, client, packet, mqtt_encode_ack(packet, client->version, MQTT_PUBREL, packet_id, MQTT_SUCCESS));
 }
 
 /* Sends what is in flight but not yet on this connection: PUBREL where PUBREC had come, else the PUBLISH. */
-static enum client_sent send_outgoing(struct broker *broker, uint64_t now_ms, struct session *session, const struct outgoing *outgoing)
-{
+static enum client_sent send_outgoing(struct broker *broker, uint64_t now_ms, struct session *session,
+                                      const struct outgoing *outgoing) {
     struct mqtt_sending sending = {.version = session->client->version,
                                    .qos = outgoing->qos,
                                    .dup = outgoing->sent,
@@ -96,15 +85,13 @@ static enum client_sent send_outgoing(struct broker *broker, uint64_t now_ms, st
     return client_send_publish(broker, session->client, &sending, outgoing->message);
 }
 
-static bool may_send(const struct broker *broker, const struct session *session)
-{
+static bool may_send(const struct broker *broker, const struct session *session) {
     return session->client != NULL && session->client->doom == 0 && session->in_air < session->client->window &&
            !client_output_full(broker, session->client);
 }
 
 /* Sends the first of those in flight that this connection has not seen. */
-static void send_next(struct broker *broker, uint64_t now_ms, struct session *session)
-{
+static void send_next(struct broker *broker, uint64_t now_ms, struct session *session) {
     struct outgoing *outgoing = session->resend;
     enum client_sent sent = send_outgoing(broker, now_ms, session, outgoing);
 
@@ -121,16 +108,14 @@ static void send_next(struct broker *broker, uint64_t now_ms, struct session *se
     session->resend = outgoing->next;
 }
 
-void session_pump(struct broker *broker, uint64_t now_ms, struct session *session)
-{
+void session_pump(struct broker *broker, uint64_t now_ms, struct session *session) {
     while (may_send(broker, session)) {
         struct outgoing *outgoing;
         if (session->resend != NULL) {
             send_next(broker, now_ms, session);
             continue;
         }
-        if (session->queue == NULL)
-            return;
+        if (session->queue == NULL) return;
         outgoing = queue_take(session);
         if (outgoing->message->expires_at_ms <= now_ms) {
             outgoing_free(outgoing); /* MQTT-3.3.2-5 */
@@ -142,13 +127,12 @@ void session_pump(struct broker *broker, uint64_t now_ms, struct session *sessio
     }
 }
 
-static void deliver_qos0(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message, const struct delivery *delivery)
-{
+static void deliver_qos0(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message,
+                         const struct delivery *delivery) {
     struct client *client = session->client;
     struct mqtt_sending sending;
 
-    if (client == NULL || client->doom != 0)
-        return;
+    if (client == NULL || client->doom != 0) return;
     if (client_output_full(broker, client)) {
         broker->counters.dropped_qos0++;
         return;
@@ -163,24 +147,21 @@ static void deliver_qos0(struct broker *broker, uint64_t now_ms, struct session 
         client_doom(broker, client, MQTT_QUOTA_EXCEEDED);
 }
 
-static struct outgoing *outgoing_new(struct message *message, const struct delivery *delivery)
-{
+static struct outgoing *outgoing_new(struct message *message, const struct delivery *delivery) {
     size_t identifiers_size = delivery->identifier_count * sizeof delivery->identifiers[0];
     struct outgoing *outgoing = malloc(sizeof *outgoing + identifiers_size);
 
-    if (outgoing == NULL)
-        return NULL;
+    if (outgoing == NULL) return NULL;
     *outgoing = (struct outgoing){.message = message_ref(message),
                                   .qos = delivery->qos,
                                   .retain = delivery->retain,
                                   .identifier_count = (uint16_t)delivery->identifier_count};
-    if (identifiers_size > 0)
-        memcpy(outgoing->identifiers, delivery->identifiers, identifiers_size);
+    if (identifiers_size > 0) memcpy(outgoing->identifiers, delivery->identifiers, identifiers_size);
     return outgoing;
 }
 
-void session_deliver(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message, const struct delivery *delivery)
-{
+void session_deliver(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message,
+                     const struct delivery *delivery) {
     struct outgoing *outgoing;
 
     if (delivery->qos == 0) {
@@ -197,8 +178,7 @@ void session_deliver(struct broker *broker, uint64_t now_ms, struct session *ses
     outgoing = outgoing_new(message, delivery);
     if (outgoing == NULL) {
         broker->counters.dropped_queue_full++;
-        if (session->client != NULL)
-            client_doom(broker, session->client, MQTT_QUOTA_EXCEEDED);
+        if (session->client != NULL) client_doom(broker, session->client, MQTT_QUOTA_EXCEEDED);
         return;
     }
     DL_APPEND(session->queue, outgoing);

@@ -80,7 +80,8 @@ struct broker {
     struct broker_counters counters;
 };
 
-/* limits.c: every zero becomes the default of broker.h; what would break the protocol is bent to the nearest that does not. */
+/* limits.c: every zero becomes the default of broker.h; what would break the protocol is bent to the nearest that does
+ * not. */
 void limits_complete(struct broker_limits *limits);
 
 /* clock.c: the stamp of a retained publication accepted now (Kulkarni et al. 2014, send event). */
@@ -89,8 +90,8 @@ struct stamp clock_stamp(struct broker *broker, uint64_t now_ms);
 /* notes.c */
 void notes_free(struct broker *broker);
 
-/* route.c: a publication of a client here, or a will: retained if it says so, to sessions and peers. The message must have no other
- * holder yet: its stamp is set here. */
+/* route.c: a publication of a client here, or a will: retained if it says so, to sessions and peers. The message must
+ * have no other holder yet: its stamp is set here. */
 void route_local(struct broker *broker, uint64_t now_ms, struct message *message);
 
 /* held.c */

@@ -12,8 +12,7 @@
 #include <string.h>
 
 /* xorshift64* (Vigna 2016): for jitter and hash seeds. */
-uint64_t federation_random(struct federation *federation)
-{
+uint64_t federation_random(struct federation *federation) {
     uint64_t x = federation->random;
     x ^= x >> 12;
     x ^= x << 25;
@@ -22,15 +21,12 @@ uint64_t federation_random(struct federation *federation)
     return x * 0x2545f4914f6cdd1du;
 }
 
-static int copy_privates(struct federation *federation, const struct broker_options *options)
-{
+static int copy_privates(struct federation *federation, const struct broker_options *options) {
     for (size_t i = 0; i < options->private_filter_count; i++) {
         size_t size = strlen(options->private_filters[i]);
-        if (!topic_filter_valid(options->private_filters[i], size))
-            continue;
+        if (!topic_filter_valid(options->private_filters[i], size)) continue;
         struct private_filter *filter = malloc(sizeof *filter + size);
-        if (!filter)
-            return -1;
+        if (!filter) return -1;
         filter->size = size;
         memcpy(filter->text, options->private_filters[i], size);
         filter->next = federation->privates;
@@ -39,11 +35,9 @@ static int copy_privates(struct federation *federation, const struct broker_opti
     return 0;
 }
 
-struct federation *federation_new(const struct federation_options *options, uint64_t now_ms)
-{
+struct federation *federation_new(const struct federation_options *options, uint64_t now_ms) {
     struct federation *federation = calloc(1, sizeof *federation);
-    if (!federation)
-        return NULL;
+    if (!federation) return NULL;
     federation->broker = options->broker;
     federation->subs = options->subs;
     federation->retained = options->retained;
@@ -66,15 +60,12 @@ struct federation *federation_new(const struct federation_options *options, uint
     return federation;
 }
 
-void federation_free(struct federation *federation)
-{
-    if (!federation)
-        return;
+void federation_free(struct federation *federation) {
+    if (!federation) return;
     links_deinit(federation);
     barriers_deinit(federation);
     for (size_t i = 0; i < federation->peer_count; i++) {
-        if (federation->peers[i])
-            peer_free(federation, federation->peers[i]);
+        if (federation->peers[i]) peer_free(federation, federation->peers[i]);
     }
     free(federation->peers);
     interest_deinit(federation);
@@ -91,20 +82,17 @@ void federation_free(struct federation *federation)
     free(federation);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
+static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-uint64_t federation_deadline_ms(const struct federation *federation)
-{
+uint64_t federation_deadline_ms(const struct federation *federation) {
     return least(least(timers_due_ms(&federation->link_timers), timers_due_ms(&federation->peer_timers)),
                  least(least(timers_due_ms(&federation->linger_timers), timers_due_ms(&federation->barrier_timers)),
                        timers_due_ms(&federation->advert_timers)));
 }
 
-void federation_tick(struct federation *federation, uint64_t now_ms)
-{
+void federation_tick(struct federation *federation, uint64_t now_ms) {
     federation->now_ms = now_ms;
     links_tick(federation);
     peers_tick(federation);
@@ -113,37 +101,30 @@ void federation_tick(struct federation *federation, uint64_t now_ms)
     adverts_tick(federation);
 }
 
-bool federation_private(const struct federation *federation, const char *topic, size_t size)
-{
+bool federation_private(const struct federation *federation, const char *topic, size_t size) {
     for (const struct private_filter *filter = federation->privates; filter; filter = filter->next) {
-        if (topic_matches(filter->text, filter->size, topic, size))
-            return true;
+        if (topic_matches(filter->text, filter->size, topic, size)) return true;
     }
     return false;
 }
 
-bool federation_filter_is_local(const struct federation *federation, const char *filter, size_t size)
-{
-    if (size == 0 || filter[0] == '$')
-        return true;
+bool federation_filter_is_local(const struct federation *federation, const char *filter, size_t size) {
+    if (size == 0 || filter[0] == '$') return true;
     for (const struct private_filter *private = federation->privates; private; private = private->next) {
-        if (topic_filter_covers(private->text, private->size, filter, size))
-            return true;
+        if (topic_filter_covers(private->text, private->size, filter, size)) return true;
     }
     return false;
 }
 
-static bool stays_here(const struct federation *federation, const struct message *message)
-{
+static bool stays_here(const struct federation *federation, const struct message *message) {
     return message->topic[0] == '$' || federation_private(federation, message->topic, message->topic_size);
 }
 
-void federation_hit(struct federation *federation, uint64_t now_ms, struct subscriber *subscriber, struct message *message)
-{
+void federation_hit(struct federation *federation, uint64_t now_ms, struct subscriber *subscriber,
+                    struct message *message) {
     struct peer *peer = (struct peer *)(void *)subscriber;
     federation->now_ms = now_ms;
-    if (stays_here(federation, message))
-        return;
+    if (stays_here(federation, message)) return;
     peer->hit = federation->publication;
     sender_publish(federation, peer, message);
 }
@@ -154,55 +135,48 @@ struct publishing {
     bool open; /* somebody is on his way */
 };
 
-static void on_interested(void *context, struct subscriber *subscriber, const struct subscription *subscription)
-{
+static void on_interested(void *context, struct subscriber *subscriber, const struct subscription *subscription) {
     (void)subscription;
     struct publishing *publishing = context;
     struct federation *federation = publishing->federation;
     struct peer *peer = ((struct peer_rows *)(void *)subscriber)->peer;
-    if (peer->hit == federation->publication)
-        return;
+    if (peer->hit == federation->publication) return;
     peer->hit = federation->publication;
     publishing->open |= replay_hold(federation, peer, publishing->message);
 }
 
-void federation_published(struct federation *federation, uint64_t now_ms, struct message *message)
-{
+void federation_published(struct federation *federation, uint64_t now_ms, struct message *message) {
     federation->now_ms = now_ms;
     if (!stays_here(federation, message)) {
         struct advert *advert = advert_touch(federation, message->topic, message->topic_size);
         if (!advert || advert->settled != federation->generation) {
             struct publishing publishing = {.federation = federation, .message = message};
             subs_match(federation->peer_rows, message->topic, message->topic_size, on_interested, &publishing);
-            if (advert && !publishing.open)
-                advert->settled = federation->generation;
+            if (advert && !publishing.open) advert->settled = federation->generation;
         }
     }
     federation->publication++;
 }
 
-int federation_subscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size)
-{
+int federation_subscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size) {
     federation->now_ms = now_ms;
-    if (federation_filter_is_local(federation, filter, size) || interest_add(federation, filter, size) == 0)
-        return 0;
-    broker_note_add(federation->broker, BROKER_NOTE_WARNING, "short of memory: a subscription is not known to other brokers");
+    if (federation_filter_is_local(federation, filter, size) || interest_add(federation, filter, size) == 0) return 0;
+    broker_note_add(federation->broker, BROKER_NOTE_WARNING,
+                    "short of memory: a subscription is not known to other brokers");
     return -1;
 }
 
-void federation_unsubscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size)
-{
+void federation_unsubscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size) {
     federation->now_ms = now_ms;
     interest_drop(federation, filter, size);
 }
 
-uint64_t federation_barrier(struct federation *federation, uint64_t now_ms, const char *const *filters, const size_t *sizes, size_t count)
-{
+uint64_t federation_barrier(struct federation *federation, uint64_t now_ms, const char *const *filters,
+                            const size_t *sizes, size_t count) {
     federation->now_ms = now_ms;
     return barrier_new(federation, filters, sizes, count);
 }
 
-bool federation_next_released(struct federation *federation, uint64_t *barrier, bool *timed_out)
-{
+bool federation_next_released(struct federation *federation, uint64_t *barrier, bool *timed_out) {
     return barrier_next_released(federation, barrier, timed_out);
 }

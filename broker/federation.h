@@ -26,21 +26,25 @@ void federation_tick(struct federation *federation, uint64_t now_ms);
 
 /* ---- client side -> peer side ---- */
 
-/* A subscriber of kind SUBSCRIBER_PEER was hit by a publication of a local client; called at most once per peer and publication,
- * whatever the number of its filters. Puts it into the peer's outbox. */
+/* A subscriber of kind SUBSCRIBER_PEER was hit by a publication of a local client; called at most once per peer and
+ * publication, whatever the number of its filters. Puts it into the peer's outbox. */
 void federation_hit(struct federation *federation, uint64_t now_ms, struct subscriber *peer, struct message *message);
-/* A local client's publication (also a will) was matched, after all its federation_hit calls: adverts its topic, invites peers whose
- * interest matches and that were not hit, and keeps it for them (G4). Private topics are ignored here. */
+/* A local client's publication (also a will) was matched, after all its federation_hit calls: adverts its topic,
+ * invites peers whose interest matches and that were not hit, and keeps it for them (G4). Private topics are ignored
+ * here. */
 void federation_published(struct federation *federation, uint64_t now_ms, struct message *message);
 
 /* A local session holds one more, or one less, subscription to this filter. Counted per filter: the first makes an
- * interest and joins, the last starts the linger. federation_subscribed returns -1 when memory is short: other brokers do not know of it then. */
+ * interest and joins, the last starts the linger. federation_subscribed returns -1 when memory is short: other brokers
+ * do not know of it then. */
 int federation_subscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size);
 void federation_unsubscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size);
 
-/* The barrier of one SUBSCRIBE packet (G3): call after federation_subscribed for all its filters. Returns 0 if nothing is
- * missing, else a number that federation_next_released() names once, when all has come in or subscribe_barrier_ms are over. */
-uint64_t federation_barrier(struct federation *federation, uint64_t now_ms, const char *const *filters, const size_t *sizes, size_t count);
+/* The barrier of one SUBSCRIBE packet (G3): call after federation_subscribed for all its filters. Returns 0 if nothing
+ * is missing, else a number that federation_next_released() names once, when all has come in or subscribe_barrier_ms
+ * are over. */
+uint64_t federation_barrier(struct federation *federation, uint64_t now_ms, const char *const *filters,
+                            const size_t *sizes, size_t count);
 bool federation_next_released(struct federation *federation, uint64_t *barrier, bool *timed_out);
 
 /* True if the topic is private (options.private_filters). */
@@ -48,14 +52,15 @@ bool federation_private(const struct federation *federation, const char *topic, 
 
 /* ---- peer side -> client side (implemented by broker.c) ---- */
 
-/* A publication that came over a link, complete and new: goes to sessions only and, if retain is set, into the store by its stamp;
- * never to a peer. */
+/* A publication that came over a link, complete and new: goes to sessions only and, if retain is set, into the store by
+ * its stamp; never to a peer. */
 void broker_deliver_from_peer(struct broker *broker, uint64_t now_ms, struct message *message);
-/* Part of the retained snapshot that precedes a "joined": into the store by its stamp; sent to sessions only if it is newer than what the
- * store had (as a live publication that they missed). */
+/* Part of the retained snapshot that precedes a "joined": into the store by its stamp; sent to sessions only if it is
+ * newer than what the store had (as a live publication that they missed). */
 void broker_merge_retained(struct broker *broker, uint64_t now_ms, struct message *message);
 /* Adds a line for the log, like snprintf. */
-void broker_note_add(struct broker *broker, enum broker_note_level level, const char *format, ...) __attribute__((format(printf, 3, 4)));
+void broker_note_add(struct broker *broker, enum broker_note_level level, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 /* The hybrid clock has seen this stamp. */
 void broker_clock_seen(struct broker *broker, uint64_t now_ms, const struct stamp *stamp);
 

@@ -9,25 +9,20 @@
 
 enum { BUFFER_KEPT_MAX = 256 * 1024 };
 
-void frame_out_deinit(struct frame_out *out)
-{
+void frame_out_deinit(struct frame_out *out) {
     free(out->bytes);
     memset(out, 0, sizeof *out);
 }
 
-void frame_out_clear(struct frame_out *out)
-{
-    if (out->capacity > BUFFER_KEPT_MAX)
-        frame_out_deinit(out);
+void frame_out_clear(struct frame_out *out) {
+    if (out->capacity > BUFFER_KEPT_MAX) frame_out_deinit(out);
     out->size = 0;
     out->failed = false;
 }
 
-static int append(void *data, const char *bytes, size_t size)
-{
+static int append(void *data, const char *bytes, size_t size) {
     struct frame_out *out = data;
-    if (out->failed)
-        return -1;
+    if (out->failed) return -1;
     if (out->capacity - out->size < size) {
         size_t capacity = out->capacity ? out->capacity : 256;
         while (capacity - out->size < size)
@@ -40,14 +35,12 @@ static int append(void *data, const char *bytes, size_t size)
         out->bytes = grown;
         out->capacity = capacity;
     }
-    if (size > 0)
-        memcpy(out->bytes + out->size, bytes, size);
+    if (size > 0) memcpy(out->bytes + out->size, bytes, size);
     out->size += size;
     return 0;
 }
 
-static msgpack_packer begin(struct frame_out *out, size_t fields, enum frame_type type)
-{
+static msgpack_packer begin(struct frame_out *out, size_t fields, enum frame_type type) {
     msgpack_packer packer;
     frame_out_clear(out);
     msgpack_packer_init(&packer, out, append);
@@ -56,20 +49,17 @@ static msgpack_packer begin(struct frame_out *out, size_t fields, enum frame_typ
     return packer;
 }
 
-static void pack_bin(msgpack_packer *packer, const void *bytes, size_t size)
-{
+static void pack_bin(msgpack_packer *packer, const void *bytes, size_t size) {
     msgpack_pack_bin(packer, size);
     msgpack_pack_bin_body(packer, bytes, size);
 }
 
-static void pack_str(msgpack_packer *packer, const char *text, size_t size)
-{
+static void pack_str(msgpack_packer *packer, const char *text, size_t size) {
     msgpack_pack_str(packer, size);
     msgpack_pack_str_body(packer, text, size);
 }
 
-void frame_write_hello(struct frame_out *out, const struct hello *hello)
-{
+void frame_write_hello(struct frame_out *out, const struct hello *hello) {
     msgpack_packer packer = begin(out, 14, FRAME_HELLO);
     msgpack_pack_uint64(&packer, hello->protocol_min);
     msgpack_pack_uint64(&packer, hello->protocol_max);
@@ -86,60 +76,50 @@ void frame_write_hello(struct frame_out *out, const struct hello *hello)
     msgpack_pack_uint64(&packer, hello->frame_size_max);
 }
 
-void frame_write_bye(struct frame_out *out, enum bye_code code, const char *reason)
-{
+void frame_write_bye(struct frame_out *out, enum bye_code code, const char *reason) {
     msgpack_packer packer = begin(out, 3, FRAME_BYE);
     msgpack_pack_uint8(&packer, (uint8_t)code);
     pack_str(&packer, reason, strlen(reason));
 }
 
-void frame_write_ack(struct frame_out *out, uint64_t expected)
-{
+void frame_write_ack(struct frame_out *out, uint64_t expected) {
     msgpack_packer packer = begin(out, 2, FRAME_ACK);
     msgpack_pack_uint64(&packer, expected);
 }
 
-void frame_write_plain(struct frame_out *out, enum frame_type type)
-{
+void frame_write_plain(struct frame_out *out, enum frame_type type) {
     begin(out, 1, type);
 }
 
 /* The number of items is known last, so its array always has the long header (msgpack "array 32"). */
-static void begin_items(struct frame_out *out)
-{
+static void begin_items(struct frame_out *out) {
     static const char header[5] = {(char)0xdd, 0, 0, 0, 0};
     append(out, header, sizeof header);
     out->count_at = out->size - 4;
     out->item_count = 0;
 }
 
-void frame_end_items(struct frame_out *out)
-{
-    if (out->failed)
-        return;
+void frame_end_items(struct frame_out *out) {
+    if (out->failed) return;
     for (unsigned i = 0; i < 4; i++)
         out->bytes[out->count_at + i] = (uint8_t)(out->item_count >> (24 - 8 * i));
 }
 
-void frame_begin_names(struct frame_out *out, enum frame_type type, uint64_t number)
-{
+void frame_begin_names(struct frame_out *out, enum frame_type type, uint64_t number) {
     bool with_number = type == FRAME_JOINED || type == FRAME_DECLINE;
     msgpack_packer packer = begin(out, with_number ? 3 : 2, type);
-    if (with_number)
-        msgpack_pack_uint64(&packer, number);
+    if (with_number) msgpack_pack_uint64(&packer, number);
     begin_items(out);
 }
 
-void frame_add_name(struct frame_out *out, const char *text, size_t size)
-{
+void frame_add_name(struct frame_out *out, const char *text, size_t size) {
     msgpack_packer packer;
     msgpack_packer_init(&packer, out, append);
     pack_str(&packer, text, size);
     out->item_count++;
 }
 
-void frame_begin_publish(struct frame_out *out, uint64_t first)
-{
+void frame_begin_publish(struct frame_out *out, uint64_t first) {
     msgpack_packer packer = begin(out, 3, FRAME_PUBLISH);
     msgpack_pack_uint64(&packer, first);
     begin_items(out);
@@ -147,13 +127,11 @@ void frame_begin_publish(struct frame_out *out, uint64_t first)
 
 enum { FLAG_QOS = 3, FLAG_RETAIN = 4, FLAG_SNAPSHOT = 8, FLAG_PROPERTIES = 16, FLAG_EXPIRY = 32, FLAG_ALL = 63 };
 
-static size_t publication_fields(unsigned flags)
-{
+static size_t publication_fields(unsigned flags) {
     return 3u + (flags & FLAG_PROPERTIES ? 1u : 0u) + (flags & FLAG_EXPIRY ? 1u : 0u) + (flags & FLAG_RETAIN ? 2u : 0u);
 }
 
-void frame_add_publication(struct frame_out *out, const struct message *message, bool snapshot, uint32_t expiry_s)
-{
+void frame_add_publication(struct frame_out *out, const struct message *message, bool snapshot, uint32_t expiry_s) {
     unsigned flags = message->qos | (message->retain ? FLAG_RETAIN : 0) | (snapshot ? FLAG_SNAPSHOT : 0) |
                      (message->properties_size ? FLAG_PROPERTIES : 0) | (expiry_s != UINT32_MAX ? FLAG_EXPIRY : 0);
     msgpack_packer packer;
@@ -162,10 +140,8 @@ void frame_add_publication(struct frame_out *out, const struct message *message,
     msgpack_pack_uint8(&packer, (uint8_t)flags);
     pack_str(&packer, message->topic, message->topic_size);
     pack_bin(&packer, message->payload, message->payload_size);
-    if (flags & FLAG_PROPERTIES)
-        pack_bin(&packer, message->properties, message->properties_size);
-    if (flags & FLAG_EXPIRY)
-        msgpack_pack_uint32(&packer, expiry_s);
+    if (flags & FLAG_PROPERTIES) pack_bin(&packer, message->properties, message->properties_size);
+    if (flags & FLAG_EXPIRY) msgpack_pack_uint32(&packer, expiry_s);
     if (flags & FLAG_RETAIN) {
         msgpack_pack_uint64(&packer, message->stamp.wall_ms);
         msgpack_pack_uint32(&packer, message->stamp.count);
@@ -173,8 +149,7 @@ void frame_add_publication(struct frame_out *out, const struct message *message,
     out->item_count++;
 }
 
-void frame_add_skipped(struct frame_out *out)
-{
+void frame_add_skipped(struct frame_out *out) {
     msgpack_packer packer;
     msgpack_packer_init(&packer, out, append);
     msgpack_pack_nil(&packer);
@@ -189,8 +164,7 @@ struct cursor {
     bool bad;
 };
 
-static uint64_t big_endian(struct cursor *cursor, size_t size)
-{
+static uint64_t big_endian(struct cursor *cursor, size_t size) {
     if (cursor->bad || (size_t)(cursor->end - cursor->at) < size) {
         cursor->bad = true;
         return 0;
@@ -201,21 +175,18 @@ static uint64_t big_endian(struct cursor *cursor, size_t size)
     return value;
 }
 
-static uint64_t read_uint(struct cursor *cursor, uint64_t max)
-{
+static uint64_t read_uint(struct cursor *cursor, uint64_t max) {
     uint64_t tag = big_endian(cursor, 1), value = tag;
     if (tag >= 0xcc && tag <= 0xcf)
         value = big_endian(cursor, (size_t)1 << (tag - 0xcc));
     else if (tag > 0x7f)
         cursor->bad = true;
-    if (value > max)
-        cursor->bad = true;
+    if (value > max) cursor->bad = true;
     return cursor->bad ? 0 : value;
 }
 
 /* Each element takes a byte at least, so a count beyond the bytes that are there is a lie. */
-static uint32_t read_array(struct cursor *cursor)
-{
+static uint32_t read_array(struct cursor *cursor) {
     uint64_t tag = big_endian(cursor, 1), count = 0;
     if (tag >= 0x90 && tag <= 0x9f)
         count = tag & 15;
@@ -223,13 +194,11 @@ static uint32_t read_array(struct cursor *cursor)
         count = big_endian(cursor, tag == 0xdc ? 2 : 4);
     else
         cursor->bad = true;
-    if (count > (size_t)(cursor->end - cursor->at))
-        cursor->bad = true;
+    if (count > (size_t)(cursor->end - cursor->at)) cursor->bad = true;
     return cursor->bad ? 0 : (uint32_t)count;
 }
 
-static const uint8_t *take(struct cursor *cursor, uint64_t size, size_t *taken)
-{
+static const uint8_t *take(struct cursor *cursor, uint64_t size, size_t *taken) {
     if (cursor->bad || (size_t)(cursor->end - cursor->at) < size) {
         cursor->bad = true;
         *taken = 0;
@@ -241,16 +210,13 @@ static const uint8_t *take(struct cursor *cursor, uint64_t size, size_t *taken)
     return bytes;
 }
 
-static const uint8_t *read_bin(struct cursor *cursor, size_t *size)
-{
+static const uint8_t *read_bin(struct cursor *cursor, size_t *size) {
     uint64_t tag = big_endian(cursor, 1);
-    if (tag < 0xc4 || tag > 0xc6)
-        cursor->bad = true;
+    if (tag < 0xc4 || tag > 0xc6) cursor->bad = true;
     return take(cursor, big_endian(cursor, cursor->bad ? 0 : (size_t)1 << (tag - 0xc4)), size);
 }
 
-static const char *read_str(struct cursor *cursor, size_t *size)
-{
+static const char *read_str(struct cursor *cursor, size_t *size) {
     uint64_t tag = big_endian(cursor, 1), length = tag & 31;
     if (tag >= 0xd9 && tag <= 0xdb)
         length = big_endian(cursor, (size_t)1 << (tag - 0xd9));
@@ -259,16 +225,13 @@ static const char *read_str(struct cursor *cursor, size_t *size)
     return (const char *)take(cursor, length, size);
 }
 
-static const char *read_name(struct cursor *cursor, size_t *size)
-{
+static const char *read_name(struct cursor *cursor, size_t *size) {
     const char *text = read_str(cursor, size);
-    if (*size == 0 || *size > 65535)
-        cursor->bad = true;
+    if (*size == 0 || *size > 65535) cursor->bad = true;
     return text;
 }
 
-static void read_publication(struct cursor *cursor, struct publication *publication)
-{
+static void read_publication(struct cursor *cursor, struct publication *publication) {
     memset(publication, 0, sizeof *publication);
     publication->expiry_s = UINT32_MAX;
     if (cursor->at < cursor->end && *cursor->at == 0xc0) {
@@ -278,25 +241,23 @@ static void read_publication(struct cursor *cursor, struct publication *publicat
     }
     uint32_t fields = read_array(cursor);
     unsigned flags = (unsigned)read_uint(cursor, FLAG_ALL);
-    if (fields != publication_fields(flags) || (flags & FLAG_QOS) == 3 || ((flags & FLAG_SNAPSHOT) && !(flags & FLAG_RETAIN)))
+    if (fields != publication_fields(flags) || (flags & FLAG_QOS) == 3 ||
+        ((flags & FLAG_SNAPSHOT) && !(flags & FLAG_RETAIN)))
         cursor->bad = true;
     publication->qos = flags & FLAG_QOS;
     publication->retain = flags & FLAG_RETAIN;
     publication->snapshot = flags & FLAG_SNAPSHOT;
     publication->topic = read_name(cursor, &publication->topic_size);
     publication->payload = read_bin(cursor, &publication->payload_size);
-    if (flags & FLAG_PROPERTIES)
-        publication->properties = read_bin(cursor, &publication->properties_size);
-    if (flags & FLAG_EXPIRY)
-        publication->expiry_s = (uint32_t)read_uint(cursor, UINT32_MAX - 1);
+    if (flags & FLAG_PROPERTIES) publication->properties = read_bin(cursor, &publication->properties_size);
+    if (flags & FLAG_EXPIRY) publication->expiry_s = (uint32_t)read_uint(cursor, UINT32_MAX - 1);
     if (flags & FLAG_RETAIN) {
         publication->stamp_wall_ms = read_uint(cursor, UINT64_MAX);
         publication->stamp_count = (uint32_t)read_uint(cursor, UINT32_MAX);
     }
 }
 
-static void read_hello(struct cursor *cursor, struct hello *hello)
-{
+static void read_hello(struct cursor *cursor, struct hello *hello) {
     size_t id_size;
     hello->protocol_min = read_uint(cursor, UINT64_MAX);
     hello->protocol_max = read_uint(cursor, UINT64_MAX);
@@ -317,8 +278,7 @@ static void read_hello(struct cursor *cursor, struct hello *hello)
     hello->frame_size_max = read_uint(cursor, UINT64_MAX);
 }
 
-static void read_items(struct cursor *cursor, struct frame *frame)
-{
+static void read_items(struct cursor *cursor, struct frame *frame) {
     frame->item_count = read_array(cursor);
     frame->items = cursor->at;
     struct publication publication;
@@ -334,23 +294,20 @@ static void read_items(struct cursor *cursor, struct frame *frame)
 
 /* Fields of each type, the type itself included; 0: no such frame. */
 static const uint8_t frame_fields[] = {
-    [FRAME_HELLO] = 14, [FRAME_BYE] = 3, [FRAME_JOIN] = 2, [FRAME_LEAVE] = 2, [FRAME_JOINED] = 3, [FRAME_SYNCED] = 1,
-    [FRAME_PUBLISH] = 3, [FRAME_ACK] = 2, [FRAME_INVITE] = 2, [FRAME_DECLINE] = 3, [FRAME_PING] = 1, [FRAME_PONG] = 1,
+    [FRAME_HELLO] = 14, [FRAME_BYE] = 3,     [FRAME_JOIN] = 2,    [FRAME_LEAVE] = 2,
+    [FRAME_JOINED] = 3, [FRAME_SYNCED] = 1,  [FRAME_PUBLISH] = 3, [FRAME_ACK] = 2,
+    [FRAME_INVITE] = 2, [FRAME_DECLINE] = 3, [FRAME_PING] = 1,    [FRAME_PONG] = 1,
 };
 
-enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *frame)
-{
+enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *frame) {
     struct cursor cursor = {.at = bytes, .end = bytes + size};
     memset(frame, 0, sizeof *frame);
     uint32_t fields = read_array(&cursor);
     uint64_t type = read_uint(&cursor, sizeof frame_fields - 1);
-    if (cursor.bad || frame_fields[type] == 0 || frame_fields[type] != fields)
-        return FRAME_MALFORMED;
+    if (cursor.bad || frame_fields[type] == 0 || frame_fields[type] != fields) return FRAME_MALFORMED;
     frame->type = (enum frame_type)type;
     switch (frame->type) {
-    case FRAME_HELLO:
-        read_hello(&cursor, &frame->hello);
-        break;
+    case FRAME_HELLO: read_hello(&cursor, &frame->hello); break;
     case FRAME_BYE:
         frame->code = read_uint(&cursor, UINT64_MAX);
         frame->reason = read_str(&cursor, &frame->reason_size);
@@ -368,53 +325,41 @@ enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *fr
         frame->sequence = read_uint(&cursor, UINT64_MAX >> 1);
         read_items(&cursor, frame);
         break;
-    case FRAME_ACK:
-        frame->sequence = read_uint(&cursor, UINT64_MAX >> 1);
-        break;
+    case FRAME_ACK: frame->sequence = read_uint(&cursor, UINT64_MAX >> 1); break;
     case FRAME_JOIN:
     case FRAME_LEAVE:
-    case FRAME_INVITE:
-        read_items(&cursor, frame);
-        break;
+    case FRAME_INVITE: read_items(&cursor, frame); break;
     case FRAME_SYNCED:
     case FRAME_PING:
-    case FRAME_PONG:
-        break;
+    case FRAME_PONG: break;
     }
     return cursor.bad || cursor.at != cursor.end ? FRAME_MALFORMED : FRAME_OK;
 }
 
-static bool next_item(struct frame *frame, struct cursor *cursor)
-{
-    if (frame->item_count == 0)
-        return false;
+static bool next_item(struct frame *frame, struct cursor *cursor) {
+    if (frame->item_count == 0) return false;
     frame->item_count--;
     *cursor = (struct cursor){.at = frame->items, .end = frame->items + frame->items_size};
     return true;
 }
 
-static void item_taken(struct frame *frame, const struct cursor *cursor)
-{
+static void item_taken(struct frame *frame, const struct cursor *cursor) {
     assert(!cursor->bad); /* frame_read() has seen it */
     frame->items = cursor->at;
     frame->items_size = (size_t)(cursor->end - cursor->at);
 }
 
-bool frame_next_name(struct frame *frame, const char **text, size_t *size)
-{
+bool frame_next_name(struct frame *frame, const char **text, size_t *size) {
     struct cursor cursor;
-    if (!next_item(frame, &cursor))
-        return false;
+    if (!next_item(frame, &cursor)) return false;
     *text = read_name(&cursor, size);
     item_taken(frame, &cursor);
     return true;
 }
 
-bool frame_next_publication(struct frame *frame, struct publication *publication)
-{
+bool frame_next_publication(struct frame *frame, struct publication *publication) {
     struct cursor cursor;
-    if (!next_item(frame, &cursor))
-        return false;
+    if (!next_item(frame, &cursor)) return false;
     read_publication(&cursor, publication);
     item_taken(frame, &cursor);
     return true;

@@ -24,30 +24,23 @@ struct snapshot {
 };
 
 /* What matches another join of the peer has been sent already, or will be, as it was published. */
-static bool joined_otherwise(const struct snapshot *snapshot, const struct message *message)
-{
+static bool joined_otherwise(const struct snapshot *snapshot, const struct message *message) {
     const struct names *joins = &snapshot->peer->joins;
-    if (joins->count > JOINS_COMPARED_MAX || snapshot->peer->snapshot_lost)
-        return false;
+    if (joins->count > JOINS_COMPARED_MAX || snapshot->peer->snapshot_lost) return false;
     for (const struct named *named = joins->first; named; named = named->next) {
-        if (topic_matches(named->text, named->size, message->topic, message->topic_size))
-            return true;
+        if (topic_matches(named->text, named->size, message->topic, message->topic_size)) return true;
     }
     return false;
 }
 
-static bool on_retained(void *context, struct message *message)
-{
+static bool on_retained(void *context, struct message *message) {
     struct snapshot *snapshot = context;
     struct federation *federation = snapshot->federation;
     struct peer *peer = snapshot->peer;
     /* A broker speaks for its own clients only; what came from another broker is that one's to tell. */
-    if (memcmp(message->stamp.origin, federation->id.bytes, sizeof message->stamp.origin) != 0)
-        return true;
-    if (message->topic[0] == '$' || federation_private(federation, message->topic, message->topic_size))
-        return true;
-    if (joined_otherwise(snapshot, message) || replay_holds(peer, message))
-        return true;
+    if (memcmp(message->stamp.origin, federation->id.bytes, sizeof message->stamp.origin) != 0) return true;
+    if (message->topic[0] == '$' || federation_private(federation, message->topic, message->topic_size)) return true;
+    if (joined_otherwise(snapshot, message) || replay_holds(peer, message)) return true;
     if (outbox_put(&peer->outbox, message, true, 0) != OUTBOX_OK)
         snapshot->result = GROUP_NO_MEMORY;
     else if (peer->outbox.snapshot_bytes > federation->limits.retained_bytes_max + federation->limits.link_queue_bytes)
@@ -55,22 +48,21 @@ static bool on_retained(void *context, struct message *message)
     return snapshot->result == GROUP_OK;
 }
 
-static enum group_result send_snapshot(struct federation *federation, struct peer *peer, const char *filter, size_t size)
-{
-    struct snapshot snapshot = {.federation = federation, .peer = peer, .filter = filter, .size = size, .result = GROUP_OK};
+static enum group_result send_snapshot(struct federation *federation, struct peer *peer, const char *filter,
+                                       size_t size) {
+    struct snapshot snapshot = {
+        .federation = federation, .peer = peer, .filter = filter, .size = size, .result = GROUP_OK};
     retained_match(federation->retained, federation->now_ms, filter, size, true, on_retained, &snapshot);
     return snapshot.result;
 }
 
-enum joined_status group_status(const struct federation *federation, const struct peer *peer, const char *filter, size_t size)
-{
-    if (names_find(&peer->joins, filter, size))
-        return JOINED_YES;
+enum joined_status group_status(const struct federation *federation, const struct peer *peer, const char *filter,
+                                size_t size) {
+    if (names_find(&peer->joins, filter, size)) return JOINED_YES;
     return federation_filter_is_local(federation, filter, size) ? JOINED_PRIVATE : JOINED_FULL;
 }
 
-enum group_result group_join(struct federation *federation, struct peer *peer, const char *filter, size_t size)
-{
+enum group_result group_join(struct federation *federation, struct peer *peer, const char *filter, size_t size) {
     static const struct subscription subscription = {.qos = 2, .retain_as_published = true};
     struct join *join = (struct join *)(void *)names_find(&peer->joins, filter, size);
     if (join) {
@@ -80,13 +72,10 @@ enum group_result group_join(struct federation *federation, struct peer *peer, c
     if (group_status(federation, peer, filter, size) == JOINED_PRIVATE || peer->joins.count >= PEER_JOINS_MAX)
         return GROUP_OK;
     enum group_result result = send_snapshot(federation, peer, filter, size);
-    if (result != GROUP_OK)
-        return result;
-    if (replay_joined(federation, peer, filter, size) == OUTBOX_NO_MEMORY)
-        return GROUP_NO_MEMORY;
+    if (result != GROUP_OK) return result;
+    if (replay_joined(federation, peer, filter, size) == OUTBOX_NO_MEMORY) return GROUP_NO_MEMORY;
     join = named_new(sizeof *join, filter, size);
-    if (!join)
-        return GROUP_NO_MEMORY;
+    if (!join) return GROUP_NO_MEMORY;
     if (names_add(&peer->joins, &join->named)) {
         free(join);
         return GROUP_NO_MEMORY;
@@ -99,41 +88,34 @@ enum group_result group_join(struct federation *federation, struct peer *peer, c
     return GROUP_OK;
 }
 
-static void drop(struct federation *federation, struct peer *peer, struct join *join)
-{
+static void drop(struct federation *federation, struct peer *peer, struct join *join) {
     subs_remove(federation->subs, join->named.text, join->named.size, &peer->subscriber);
     names_remove(&peer->joins, &join->named);
     free(join);
     federation->generation++;
 }
 
-void group_leave(struct federation *federation, struct peer *peer, const char *filter, size_t size)
-{
+void group_leave(struct federation *federation, struct peer *peer, const char *filter, size_t size) {
     struct join *join = (struct join *)(void *)names_find(&peer->joins, filter, size);
-    if (join)
-        drop(federation, peer, join);
+    if (join) drop(federation, peer, join);
 }
 
-void group_stale(struct federation *federation, struct peer *peer)
-{
+void group_stale(struct federation *federation, struct peer *peer) {
     (void)federation;
     for (struct named *named = peer->joins.first; named; named = named->next)
         ((struct join *)(void *)named)->stale = true;
 }
 
-void group_synced(struct federation *federation, struct peer *peer)
-{
+void group_synced(struct federation *federation, struct peer *peer) {
     struct named *next;
     for (struct named *named = peer->joins.first; named; named = next) {
         next = named->next;
-        if (((struct join *)(void *)named)->stale)
-            drop(federation, peer, (struct join *)(void *)named);
+        if (((struct join *)(void *)named)->stale) drop(federation, peer, (struct join *)(void *)named);
     }
     peer->snapshot_lost = false;
 }
 
-void group_clear(struct federation *federation, struct peer *peer)
-{
+void group_clear(struct federation *federation, struct peer *peer) {
     while (peer->joins.first)
         drop(federation, peer, (struct join *)(void *)peer->joins.first);
     names_deinit(&peer->joins);

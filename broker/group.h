@@ -5,11 +5,12 @@
 #include "broker/peers.h"
 
 enum group_result { GROUP_OK = 0, GROUP_NO_MEMORY = -1, GROUP_OVERLOAD = -2 };
-/* Puts the snapshot and what was held for this filter into the outbox, then the peer into the tree. A repeated join only
- * confirms. The negative results mean that the link should be given up. */
+/* Puts the snapshot and what was held for this filter into the outbox, then the peer into the tree. A repeated join
+ * only confirms. The negative results mean that the link should be given up. */
 enum group_result group_join(struct federation *federation, struct peer *peer, const char *filter, size_t size);
 /* What to answer to a join after group_join(). */
-enum joined_status group_status(const struct federation *federation, const struct peer *peer, const char *filter, size_t size);
+enum joined_status group_status(const struct federation *federation, const struct peer *peer, const char *filter,
+                                size_t size);
 void group_leave(struct federation *federation, struct peer *peer, const char *filter, size_t size);
 /* A new link: all joins have to be said again, then group_synced() drops those that were not. */
 void group_stale(struct federation *federation, struct peer *peer);

@@ -2,13 +2,11 @@
 
 #include <string.h>
 
-static uint64_t rotate(uint64_t x, unsigned by)
-{
+static uint64_t rotate(uint64_t x, unsigned by) {
     return (x << by) | (x >> (64 - by));
 }
 
-static void sip_round(uint64_t v[4])
-{
+static void sip_round(uint64_t v[4]) {
     v[0] += v[1];
     v[1] = rotate(v[1], 13) ^ v[0];
     v[0] = rotate(v[0], 32);
@@ -21,10 +19,10 @@ static void sip_round(uint64_t v[4])
     v[2] = rotate(v[2], 32);
 }
 
-uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size)
-{
+uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size) {
     uint64_t second = (seed ^ 0x9E3779B97F4A7C15u) * 0xD6E8FEB86659FD93u;
-    uint64_t v[4] = {seed ^ 0x736F6D6570736575u, second ^ 0x646F72616E646F6Du, seed ^ 0x6C7967656E657261u, second ^ 0x7465646279746573u};
+    uint64_t v[4] = {seed ^ 0x736F6D6570736575u, second ^ 0x646F72616E646F6Du, seed ^ 0x6C7967656E657261u,
+                     second ^ 0x7465646279746573u};
     const unsigned char *at = bytes;
     uint64_t word;
     size_t left = size;

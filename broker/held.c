@@ -12,8 +12,7 @@ struct show {
     const struct subscription *subscription;
 };
 
-static bool on_retained(void *context, struct message *message)
-{
+static bool on_retained(void *context, struct message *message) {
     const struct show *show = context;
     const struct subscription *subscription = show->subscription;
     struct delivery delivery = {.qos = message->qos < subscription->qos ? message->qos : subscription->qos,
@@ -21,14 +20,12 @@ static bool on_retained(void *context, struct message *message)
                                 .identifiers = &subscription->identifier,
                                 .identifier_count = subscription->identifier != 0};
 
-    if (subscription->no_local && message->publisher == show->session->number)
-        return true;
+    if (subscription->no_local && message->publisher == show->session->number) return true;
     session_deliver(show->broker, show->now_ms, show->session, message, &delivery);
     return show->session->client->doom == 0;
 }
 
-static void send_suback(struct broker *broker, struct held *held, bool timed_out)
-{
+static void send_suback(struct broker *broker, struct held *held, bool timed_out) {
     struct client *client = held->client;
     const char *reason = timed_out ? "not every other broker has answered yet" : NULL;
     size_t size = mqtt_suback_size(client->version, MQTT_SUBACK, held->filter_count, reason);
@@ -48,8 +45,7 @@ static void send_suback(struct broker *broker, struct held *held, bool timed_out
     free(packet);
 }
 
-void held_send(struct broker *broker, uint64_t now_ms, struct held *held, bool timed_out)
-{
+void held_send(struct broker *broker, uint64_t now_ms, struct held *held, bool timed_out) {
     struct client *client = held->client;
 
     for (uint32_t i = 0; i < held->filter_count; i++)
@@ -57,27 +53,25 @@ void held_send(struct broker *broker, uint64_t now_ms, struct held *held, bool t
     send_suback(broker, held, timed_out);
     for (uint32_t i = 0; i < held->filter_count && client->doom == 0; i++) {
         const struct held_filter *filter = &held->filters[i];
-        struct show show = {.broker = broker, .now_ms = now_ms, .session = client->session, .subscription = &filter->subscription};
+        struct show show = {
+            .broker = broker, .now_ms = now_ms, .session = client->session, .subscription = &filter->subscription};
         if (filter->send_retained && session_holds(client->session, filter->text, filter->size))
             retained_match(broker->retained, now_ms, filter->text, filter->size, false, on_retained, &show);
     }
     free(held);
 }
 
-void held_add(struct broker *broker, struct held *held)
-{
+void held_add(struct broker *broker, struct held *held) {
     held->client->held_count++;
     DL_APPEND(broker->held, held);
 }
 
-static void held_take(struct broker *broker, struct held *held)
-{
+static void held_take(struct broker *broker, struct held *held) {
     held->client->held_count--;
     DL_DELETE(broker->held, held);
 }
 
-bool held_release(struct broker *broker, uint64_t now_ms)
-{
+bool held_release(struct broker *broker, uint64_t now_ms) {
     uint64_t barrier;
     bool timed_out, any = false;
 
@@ -86,48 +80,39 @@ bool held_release(struct broker *broker, uint64_t now_ms)
         /* Barriers end roughly in the order they began, so the search is short. */
         DL_SEARCH_SCALAR(broker->held, held, barrier, barrier);
         any = true;
-        if (held == NULL)
-            continue; /* its client is gone */
+        if (held == NULL) continue; /* its client is gone */
         held_take(broker, held);
         held_send(broker, now_ms, held, timed_out);
     }
     return any;
 }
 
-void held_forget_client(struct broker *broker, struct client *client)
-{
+void held_forget_client(struct broker *broker, struct client *client) {
     struct held *held, *next;
 
-    if (client->held_count == 0)
-        return;
-    DL_FOREACH_SAFE(broker->held, held, next)
-    {
-        if (held->client != client)
-            continue;
+    if (client->held_count == 0) return;
+    DL_FOREACH_SAFE(broker->held, held, next) {
+        if (held->client != client) continue;
         held_take(broker, held);
         free(held);
     }
 }
 
-bool held_covers(const struct broker *broker, const struct client *client, const char *topic, size_t size)
-{
+bool held_covers(const struct broker *broker, const struct client *client, const char *topic, size_t size) {
     const struct held *held;
 
-    if (client->held_count == 0)
-        return false;
-    DL_FOREACH(broker->held, held)
-    {
-        if (held->client != client)
-            continue;
+    if (client->held_count == 0) return false;
+    DL_FOREACH(broker->held, held) {
+        if (held->client != client) continue;
         for (uint32_t i = 0; i < held->filter_count; i++)
-            if (held->filters[i].code < 0x80 && topic_matches(held->filters[i].text, held->filters[i].size, topic, size))
+            if (held->filters[i].code < 0x80 &&
+                topic_matches(held->filters[i].text, held->filters[i].size, topic, size))
                 return true;
     }
     return false;
 }
 
-void held_free_all(struct broker *broker)
-{
+void held_free_all(struct broker *broker) {
     while (broker->held != NULL) {
         struct held *held = broker->held;
         held_take(broker, held);

@@ -9,28 +9,23 @@
 
 /* Two links of one pair: that one stays whose dialler has the smaller id; of two by the same dialler the later one, as
  * the dialler knows that the earlier is dead. */
-static bool outlives(const struct federation *federation, const struct link *link, const struct link *other)
-{
-    if (link->dialled == other->dialled)
-        return link->handle > other->handle;
+static bool outlives(const struct federation *federation, const struct link *link, const struct link *other) {
+    if (link->dialled == other->dialled) return link->handle > other->handle;
     bool we_are_smaller = memcmp(&federation->id, &link->peer->id, sizeof federation->id) < 0;
     return link->dialled == we_are_smaller;
 }
 
-/* The peer dialled while we were dialling it, and our link is the one that stays once both are up. Refusing the peer's now, rather than
- * ending it later, means that nothing is sent on one link and again on the other. A dial of ours that hangs has no such claim: the peer may
- * be the only one of us that can reach the other. */
-static bool ours_is_on_its_way(const struct federation *federation, const struct link *link, const struct peer *peer)
-{
+/* The peer dialled while we were dialling it, and our link is the one that stays once both are up. Refusing the peer's
+ * now, rather than ending it later, means that nothing is sent on one link and again on the other. A dial of ours that
+ * hangs has no such claim: the peer may be the only one of us that can reach the other. */
+static bool ours_is_on_its_way(const struct federation *federation, const struct link *link, const struct peer *peer) {
     const struct link *ours = peer->attempt;
-    if (link->dialled || !ours || !outlives(federation, ours, link))
-        return false;
+    if (link->dialled || !ours || !outlives(federation, ours, link)) return false;
     return ours->state == LINK_HANDSHAKE || ours->deadline_ms > federation->now_ms + LINK_DIAL_MS - LINK_YIELD_MS;
 }
 
 /* Compares numbers with the peer's: what it has, and where its own begin. False if it claims more than was sent. */
-static bool agree_on_numbers(struct federation *federation, struct peer *peer, const struct hello *hello)
-{
+static bool agree_on_numbers(struct federation *federation, struct peer *peer, const struct hello *hello) {
     if (hello->seen_epoch == federation->epoch && hello->seen_stream == peer->stream &&
         !outbox_acknowledge(&peer->outbox, hello->expected))
         return false;
@@ -43,11 +38,10 @@ static bool agree_on_numbers(struct federation *federation, struct peer *peer, c
     return true;
 }
 
-static void come_up(struct federation *federation, struct link *link, struct peer *peer, const struct hello *hello, uint64_t valid_for_ms)
-{
+static void come_up(struct federation *federation, struct link *link, struct peer *peer, const struct hello *hello,
+                    uint64_t valid_for_ms) {
     link->peer = peer;
-    if (peer->attempt == link)
-        peer->attempt = NULL;
+    if (peer->attempt == link) peer->attempt = NULL;
     peer->link = link;
     link->state = LINK_UP;
     link->peer_epoch = hello->epoch;
@@ -60,20 +54,20 @@ static void come_up(struct federation *federation, struct link *link, struct pee
     peer_linked(federation, peer);
     group_stale(federation, peer);
     interest_sync(federation, peer);
-    if (peer->link == link)
-        sender_plain(federation, link, FRAME_SYNCED);
-    if (peer->link == link)
-        replay_sync(federation, peer);
+    if (peer->link == link) sender_plain(federation, link, FRAME_SYNCED);
+    if (peer->link == link) replay_sync(federation, peer);
     link_set_timer(federation, link);
     link_wake(federation, link);
 }
 
-static bool ask_who(struct federation *federation, struct link *link, const struct hello *hello, struct peer_answer *answer)
-{
+static bool ask_who(struct federation *federation, struct link *link, const struct hello *hello,
+                    struct peer_answer *answer) {
     char claimed[64];
-    snprintf(claimed, sizeof claimed, "%.*s", hello->name_size < 63 ? (int)hello->name_size : 63, hello->name ? hello->name : "");
+    snprintf(claimed, sizeof claimed, "%.*s", hello->name_size < 63 ? (int)hello->name_size : 63,
+             hello->name ? hello->name : "");
     memset(answer, 0, sizeof *answer);
-    federation->questions.who_is(federation->questions.context, link->key_thumbprint, hello->token, hello->token_size, answer);
+    federation->questions.who_is(federation->questions.context, link->key_thumbprint, hello->token, hello->token_size,
+                                 answer);
     answer->name[sizeof answer->name - 1] = answer->reason[sizeof answer->reason - 1] = 0;
     const char *who = answer->name[0] ? answer->name : claimed;
     if (!answer->allowed)
@@ -81,7 +75,8 @@ static bool ask_who(struct federation *federation, struct link *link, const stru
     else if (memcmp(answer->id.bytes, hello->id, sizeof hello->id) != 0)
         link_refuse(federation, link, BYE_REFUSED, who, "the hello names another id than the key's");
     else if (memcmp(&answer->id, &federation->id, sizeof answer->id) == 0)
-        link_refuse(federation, link, BYE_REFUSED, who, "it holds this broker's own key; give each broker a key of its own");
+        link_refuse(federation, link, BYE_REFUSED, who,
+                    "it holds this broker's own key; give each broker a key of its own");
     else if (link->dialled && memcmp(&answer->id, &link->dialled_to, sizeof answer->id) != 0)
         link_refuse(federation, link, BYE_REFUSED, who, "another broker answers at this address");
     else
@@ -89,15 +84,15 @@ static bool ask_who(struct federation *federation, struct link *link, const stru
     return false;
 }
 
-void link_on_hello(struct federation *federation, struct link *link, const struct hello *hello)
-{
+void link_on_hello(struct federation *federation, struct link *link, const struct hello *hello) {
     struct peer_answer answer;
-    if (hello->protocol_min > LINK_PROTOCOL_MAX || hello->protocol_max < LINK_PROTOCOL_MIN || hello->protocol_min > hello->protocol_max) {
-        link_refuse(federation, link, BYE_PROTOCOL, link_far_name(link), "no common protocol version; upgrade the older broker");
+    if (hello->protocol_min > LINK_PROTOCOL_MAX || hello->protocol_max < LINK_PROTOCOL_MIN ||
+        hello->protocol_min > hello->protocol_max) {
+        link_refuse(federation, link, BYE_PROTOCOL, link_far_name(link),
+                    "no common protocol version; upgrade the older broker");
         return;
     }
-    if (!ask_who(federation, link, hello, &answer))
-        return;
+    if (!ask_who(federation, link, hello, &answer)) return;
     struct peer *peer = peers_make(federation, &answer.id);
     if (!peer) {
         link_refuse(federation, link, BYE_OVERLOAD, answer.name, "no room for another peer (peers_max)");
@@ -106,11 +101,11 @@ void link_on_hello(struct federation *federation, struct link *link, const struc
     memcpy(peer->name, answer.name, sizeof peer->name);
     link->peer = peer;
     if (hello->epoch < peer->epoch) {
-        link_refuse(federation, link, BYE_EPOCH, answer.name, "a later run of it is known; two brokers may share one key");
+        link_refuse(federation, link, BYE_EPOCH, answer.name,
+                    "a later run of it is known; two brokers may share one key");
         return;
     }
-    if (hello->epoch > peer->epoch)
-        peer_restarted(federation, peer, hello->epoch);
+    if (hello->epoch > peer->epoch) peer_restarted(federation, peer, hello->epoch);
     struct link *other = peer->link;
     if (other ? !outlives(federation, link, other) : ours_is_on_its_way(federation, link, peer)) {
         link_end(federation, link, BYE_DUPLICATE, "another link goes on");
@@ -124,9 +119,6 @@ void link_on_hello(struct federation *federation, struct link *link, const struc
         link_malformed(federation, link, "acknowledges publications that were not sent");
         return;
     }
-    if (!link->dialled)
-        sender_hello(federation, link);
-    if (link->state == LINK_HANDSHAKE)
-        come_up(federation, link, peer, hello, answer.valid_for_ms);
+    if (!link->dialled) sender_hello(federation, link);
+    if (link->state == LINK_HANDSHAKE) come_up(federation, link, peer, hello, answer.valid_for_ms);
 }
-

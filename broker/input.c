@@ -8,8 +8,8 @@
 /* Longest CONNECT: four strings of 64 KiB, and room for properties. Before it nothing is known of the far end. */
 enum { CONNECT_SIZE_MAX = 512 * 1024 };
 
-static void on_pingreq(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body)
-{
+static void on_pingreq(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
+                       struct mqtt_view body) {
     uint8_t packet[MQTT_SMALL_MAX];
 
     if (frame->flags != 0 || body.size != 0) {
@@ -19,49 +19,34 @@ static void on_pingreq(struct broker *broker, uint64_t now_ms, struct client *cl
     client_send(broker, client, packet, mqtt_encode_pingresp(packet));
 }
 
-static void on_packet(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *packet, const struct mqtt_frame *frame)
-{
+static void on_packet(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *packet,
+                      const struct mqtt_frame *frame) {
     struct mqtt_view body = {.bytes = packet + frame->header_size, .size = frame->packet_size - frame->header_size};
 
     broker->counters.packets_received++;
     switch (frame->type) {
-    case MQTT_CONNECT:
-        on_connect(broker, now_ms, client, frame, body);
-        break;
-    case MQTT_PUBLISH:
-        on_publish(broker, now_ms, client, frame, body);
-        break;
+    case MQTT_CONNECT: on_connect(broker, now_ms, client, frame, body); break;
+    case MQTT_PUBLISH: on_publish(broker, now_ms, client, frame, body); break;
     case MQTT_PUBACK:
     case MQTT_PUBREC:
     case MQTT_PUBREL:
-    case MQTT_PUBCOMP:
-        on_ack(broker, now_ms, client, frame, body);
-        break;
-    case MQTT_SUBSCRIBE:
-        on_subscribe(broker, now_ms, client, frame, body);
-        break;
-    case MQTT_UNSUBSCRIBE:
-        on_unsubscribe(broker, now_ms, client, frame, body);
-        break;
-    case MQTT_PINGREQ:
-        on_pingreq(broker, now_ms, client, frame, body);
-        break;
-    case MQTT_DISCONNECT:
-        on_disconnect(broker, now_ms, client, frame, body);
-        break;
+    case MQTT_PUBCOMP: on_ack(broker, now_ms, client, frame, body); break;
+    case MQTT_SUBSCRIBE: on_subscribe(broker, now_ms, client, frame, body); break;
+    case MQTT_UNSUBSCRIBE: on_unsubscribe(broker, now_ms, client, frame, body); break;
+    case MQTT_PINGREQ: on_pingreq(broker, now_ms, client, frame, body); break;
+    case MQTT_DISCONNECT: on_disconnect(broker, now_ms, client, frame, body); break;
     case MQTT_AUTH:
         /* No authentication method was agreed on (MQTT-4.12.0-6). */
         client_fault(broker, now_ms, client, client->version >= MQTT_50 ? MQTT_PROTOCOL_ERROR : MQTT_MALFORMED);
         break;
-    default:
-        client_fault(broker, now_ms, client, frame->type == 0 ? MQTT_MALFORMED : MQTT_PROTOCOL_ERROR);
+    default: client_fault(broker, now_ms, client, frame->type == 0 ? MQTT_MALFORMED : MQTT_PROTOCOL_ERROR);
     }
 }
 
-/* Reads the header as soon as it is there and refuses what is refused whatever follows. False if the client was ended. */
-static bool read_header(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *bytes, size_t size, struct mqtt_frame *frame,
-                        enum mqtt_framing *framing)
-{
+/* Reads the header as soon as it is there and refuses what is refused whatever follows. False if the client was ended.
+ */
+static bool read_header(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *bytes,
+                        size_t size, struct mqtt_frame *frame, enum mqtt_framing *framing) {
     bool fresh = client->state == CLIENT_NEW;
     uint32_t size_max = broker->limits.packet_size_max;
 
@@ -75,8 +60,7 @@ static bool read_header(struct broker *broker, uint64_t now_ms, struct client *c
         client_fault(broker, now_ms, client, MQTT_MALFORMED);
         return false;
     }
-    if (fresh && size_max > CONNECT_SIZE_MAX)
-        size_max = CONNECT_SIZE_MAX;
+    if (fresh && size_max > CONNECT_SIZE_MAX) size_max = CONNECT_SIZE_MAX;
     if (*framing == MQTT_FRAME_OK && frame->packet_size > size_max) {
         client_fault(broker, now_ms, client, MQTT_PACKET_TOO_LARGE);
         return false;
@@ -85,8 +69,7 @@ static bool read_header(struct broker *broker, uint64_t now_ms, struct client *c
 }
 
 /* Appends to the packet that is not whole. The buffer grows with what has come, not with what was announced. */
-static bool keep(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *bytes, size_t size)
-{
+static bool keep(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *bytes, size_t size) {
     size_t needed = client->partial_size + size;
     size_t capacity = client->partial_capacity;
     uint8_t *grown;
@@ -95,7 +78,8 @@ static bool keep(struct broker *broker, uint64_t now_ms, struct client *client, 
         capacity = needed > capacity * 2 ? needed : capacity * 2;
         grown = realloc(client->partial, capacity);
         if (grown == NULL) {
-            broker_note_add(broker, BROKER_NOTE_WARNING, "no memory for a packet of the client at %s: connection closed", client->address);
+            broker_note_add(broker, BROKER_NOTE_WARNING,
+                            "no memory for a packet of the client at %s: connection closed", client->address);
             client_end(broker, now_ms, client, MQTT_QUOTA_EXCEEDED, WILL_DUE);
             return false;
         }
@@ -107,20 +91,19 @@ static bool keep(struct broker *broker, uint64_t now_ms, struct client *client, 
     return true;
 }
 
-/* Adds bytes to the packet that is not whole, and handles it once it is. Returns how many bytes were used, 0 if the client was ended. */
-static size_t complete(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *bytes, size_t size)
-{
+/* Adds bytes to the packet that is not whole, and handles it once it is. Returns how many bytes were used, 0 if the
+ * client was ended. */
+static size_t complete(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *bytes,
+                       size_t size) {
     struct mqtt_frame frame;
     enum mqtt_framing framing;
     size_t take = 1;
     uint8_t *packet;
 
-    if (!read_header(broker, now_ms, client, client->partial, client->partial_size, &frame, &framing))
-        return 0;
+    if (!read_header(broker, now_ms, client, client->partial, client->partial_size, &frame, &framing)) return 0;
     if (framing == MQTT_FRAME_OK) {
         take = frame.packet_size - client->partial_size;
-        if (take > size)
-            take = size;
+        if (take > size) take = size;
     }
     if (!keep(broker, now_ms, client, bytes, take) ||
         !read_header(broker, now_ms, client, client->partial, client->partial_size, &frame, &framing))
@@ -135,8 +118,7 @@ static size_t complete(struct broker *broker, uint64_t now_ms, struct client *cl
     return take;
 }
 
-void client_input(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *bytes, size_t size)
-{
+void client_input(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *bytes, size_t size) {
     struct mqtt_frame frame;
     enum mqtt_framing framing;
 
@@ -146,8 +128,7 @@ void client_input(struct broker *broker, uint64_t now_ms, struct client *client,
         if (client->partial != NULL) {
             used = complete(broker, now_ms, client, bytes, size);
         } else {
-            if (!read_header(broker, now_ms, client, bytes, size, &frame, &framing))
-                return;
+            if (!read_header(broker, now_ms, client, bytes, size, &frame, &framing)) return;
             if (framing != MQTT_FRAME_OK || frame.packet_size > size) {
                 keep(broker, now_ms, client, bytes, size);
                 return;

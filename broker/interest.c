@@ -8,27 +8,23 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-static struct interest *interest_find(const struct federation *federation, const char *filter, size_t size)
-{
+static struct interest *interest_find(const struct federation *federation, const char *filter, size_t size) {
     return (struct interest *)(void *)names_find(&federation->interests, filter, size);
 }
 
-static struct want *want_find(struct interest *interest, const struct peer *peer)
-{
+static struct want *want_find(struct interest *interest, const struct peer *peer) {
     for (uint16_t i = 0; i < interest->want_count; i++) {
-        if (interest->wants[i].peer == peer->index)
-            return &interest->wants[i];
+        if (interest->wants[i].peer == peer->index) return &interest->wants[i];
     }
     return NULL;
 }
 
-static bool is_missing(const struct want *want)
-{
+static bool is_missing(const struct want *want) {
     return want->state == WANT_NEW || want->state == WANT_SENT;
 }
 
-static void want_set(struct federation *federation, struct interest *interest, struct peer *peer, struct want *want, enum want_state state)
-{
+static void want_set(struct federation *federation, struct interest *interest, struct peer *peer, struct want *want,
+                     enum want_state state) {
     interest->missing = (uint16_t)(interest->missing - is_missing(want));
     peer->want_joined -= want->state == WANT_JOINED;
     want->state = (uint8_t)state;
@@ -37,15 +33,14 @@ static void want_set(struct federation *federation, struct interest *interest, s
     barrier_check(federation, interest);
 }
 
-static void want_remove(struct federation *federation, struct interest *interest, struct peer *peer, struct want *want)
-{
+static void want_remove(struct federation *federation, struct interest *interest, struct peer *peer,
+                        struct want *want) {
     want_set(federation, interest, peer, want, WANT_REFUSED);
     peer->want_count--;
     *want = interest->wants[--interest->want_count];
 }
 
-static void join(struct federation *federation, struct interest *interest, struct peer *peer, struct want *want)
-{
+static void join(struct federation *federation, struct interest *interest, struct peer *peer, struct want *want) {
     if (!peer->link) {
         peer_want_link(federation, peer);
         return;
@@ -55,15 +50,12 @@ static void join(struct federation *federation, struct interest *interest, struc
 }
 
 /* Without memory the join is not made; the publisher's invite asks again with each publication. */
-static void want_add(struct federation *federation, struct interest *interest, struct peer *peer)
-{
-    if (want_find(interest, peer))
-        return;
+static void want_add(struct federation *federation, struct interest *interest, struct peer *peer) {
+    if (want_find(interest, peer)) return;
     if (interest->want_count == interest->want_capacity) {
         uint16_t capacity = (uint16_t)(interest->want_capacity ? interest->want_capacity * 2 : 2);
         struct want *wants = realloc(interest->wants, capacity * sizeof *wants);
-        if (!wants)
-            return;
+        if (!wants) return;
         interest->wants = wants;
         interest->want_capacity = capacity;
     }
@@ -74,31 +66,26 @@ static void want_add(struct federation *federation, struct interest *interest, s
     join(federation, interest, peer, want);
 }
 
-static void leave(struct federation *federation, struct interest *interest, struct peer *peer, struct want *want)
-{
+static void leave(struct federation *federation, struct interest *interest, struct peer *peer, struct want *want) {
     if (peer->link && want->state != WANT_NEW)
         sender_name(federation, peer->link, FRAME_LEAVE, 0, interest->row.named.text, interest->row.named.size);
     want_remove(federation, interest, peer, want);
 }
 
-static void free_interest(struct federation *federation, struct interest *interest)
-{
+static void free_interest(struct federation *federation, struct interest *interest) {
     timer_clear(&federation->linger_timers, &interest->linger);
     free(interest->wants);
     interest->wants = NULL;
     row_orphan(federation, &interest->row);
 }
 
-static struct interest *make(struct federation *federation, const char *filter, size_t size)
-{
+static struct interest *make(struct federation *federation, const char *filter, size_t size) {
     static const struct subscription plain = {.qos = 2};
     struct interest *interest = named_new(sizeof *interest, filter, size);
-    if (!interest)
-        return NULL;
+    if (!interest) return NULL;
     row_init(&interest->row, ROW_NEWSUB);
     interest->subscriber.kind = SUBSCRIBER_PEER;
-    if (subs_add(federation->interest_tree, filter, size, &interest->subscriber, &plain) != SUBS_OK)
-        goto fail;
+    if (subs_add(federation->interest_tree, filter, size, &interest->subscriber, &plain) != SUBS_OK) goto fail;
     if (names_add(&federation->interests, &interest->row.named)) {
         subs_remove(federation->interest_tree, filter, size, &interest->subscriber);
         goto fail;
@@ -109,38 +96,32 @@ fail:
     return NULL;
 }
 
-int interest_add(struct federation *federation, const char *filter, size_t size)
-{
+int interest_add(struct federation *federation, const char *filter, size_t size) {
     struct interest *interest = interest_find(federation, filter, size);
     if (interest) {
-        if (interest->count++ == 0)
-            timer_clear(&federation->linger_timers, &interest->linger);
+        if (interest->count++ == 0) timer_clear(&federation->linger_timers, &interest->linger);
         return 0;
     }
     interest = make(federation, filter, size);
-    if (!interest)
-        return -1;
+    if (!interest) return -1;
     interest->count = 1;
     row_want(federation, &interest->row, true);
     for (size_t i = 0; i < federation->peer_count; i++) {
         struct peer *peer = federation->peers[i];
-        if (peer && peer->alive && peer_adverts(peer, filter, size))
-            want_add(federation, interest, peer);
+        if (peer && peer->alive && peer_adverts(peer, filter, size)) want_add(federation, interest, peer);
     }
     return 0;
 }
 
-void interest_drop(struct federation *federation, const char *filter, size_t size)
-{
+void interest_drop(struct federation *federation, const char *filter, size_t size) {
     struct interest *interest = interest_find(federation, filter, size);
-    if (!interest || interest->count == 0)
-        return;
+    if (!interest || interest->count == 0) return;
     if (--interest->count == 0)
-        timer_set(&federation->linger_timers, &interest->linger, federation->now_ms + federation->limits.leave_linger_ms);
+        timer_set(&federation->linger_timers, &interest->linger,
+                  federation->now_ms + federation->limits.leave_linger_ms);
 }
 
-static void end(struct federation *federation, struct interest *interest)
-{
+static void end(struct federation *federation, struct interest *interest) {
     while (interest->want_count > 0) {
         struct want *want = &interest->wants[interest->want_count - 1];
         leave(federation, interest, federation->peers[want->peer], want);
@@ -151,8 +132,7 @@ static void end(struct federation *federation, struct interest *interest)
     free_interest(federation, interest);
 }
 
-void interest_tick(struct federation *federation)
-{
+void interest_tick(struct federation *federation) {
     struct timer *timer;
     while ((timer = timers_take(&federation->linger_timers, federation->now_ms)) != NULL)
         end(federation, (struct interest *)(void *)((char *)timer - offsetof(struct interest, linger)));
@@ -164,26 +144,22 @@ struct invited {
     size_t matched;
 };
 
-static void on_match(void *context, struct subscriber *subscriber, const struct subscription *subscription)
-{
+static void on_match(void *context, struct subscriber *subscriber, const struct subscription *subscription) {
     (void)subscription;
     struct invited *invited = context;
     struct interest *interest = (struct interest *)(void *)((char *)subscriber - offsetof(struct interest, subscriber));
     want_add(invited->federation, interest, invited->peer);
     struct want *want = want_find(interest, invited->peer);
-    if (!want || want->state != WANT_REFUSED)
-        invited->matched++;
+    if (!want || want->state != WANT_REFUSED) invited->matched++;
 }
 
-size_t interest_invited(struct federation *federation, struct peer *peer, const char *topic, size_t size)
-{
+size_t interest_invited(struct federation *federation, struct peer *peer, const char *topic, size_t size) {
     struct invited invited = {.federation = federation, .peer = peer};
     subs_match(federation->interest_tree, topic, size, on_match, &invited);
     return invited.matched;
 }
 
-void interest_advert(struct federation *federation, struct peer *peer, const char *filter, size_t size)
-{
+void interest_advert(struct federation *federation, struct peer *peer, const char *filter, size_t size) {
     if (!topic_has_wildcard(filter, size)) {
         interest_invited(federation, peer, filter, size);
         return;
@@ -194,67 +170,56 @@ void interest_advert(struct federation *federation, struct peer *peer, const cha
     }
 }
 
-void interest_review(struct federation *federation, struct peer *peer)
-{
+void interest_review(struct federation *federation, struct peer *peer) {
     for (struct named *named = federation->interests.first; named && peer->want_count > 0; named = named->next) {
         struct interest *interest = (struct interest *)(void *)named;
         struct want *want = want_find(interest, peer);
-        if (want && !peer_adverts(peer, named->text, named->size))
-            leave(federation, interest, peer, want);
+        if (want && !peer_adverts(peer, named->text, named->size)) leave(federation, interest, peer, want);
     }
 }
 
-void interest_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size, enum joined_status status)
-{
+void interest_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size,
+                     enum joined_status status) {
     struct interest *interest = interest_find(federation, filter, size);
     struct want *want = interest ? want_find(interest, peer) : NULL;
     if (want && want->state == WANT_SENT)
         want_set(federation, interest, peer, want, status == JOINED_YES ? WANT_JOINED : WANT_REFUSED);
 }
 
-void interest_sync(struct federation *federation, struct peer *peer)
-{
+void interest_sync(struct federation *federation, struct peer *peer) {
     struct link *link = peer->link;
     struct frame_out *out = NULL;
     for (struct named *named = federation->interests.first; named && peer->link == link; named = named->next) {
         struct interest *interest = (struct interest *)(void *)named;
         struct want *want = want_find(interest, peer);
-        if (!want)
-            continue;
+        if (!want) continue;
         if (out && out->size >= federation->limits.link_frame_bytes) {
             sender_end(federation, link, 0);
             out = NULL;
         }
-        if (!out)
-            out = sender_begin(link, FRAME_JOIN, 0);
+        if (!out) out = sender_begin(link, FRAME_JOIN, 0);
         frame_add_name(out, named->text, named->size);
         want_set(federation, interest, peer, want, WANT_SENT);
     }
-    if (out && peer->link == link)
-        sender_end(federation, link, 0);
+    if (out && peer->link == link) sender_end(federation, link, 0);
 }
 
-void interest_void(struct federation *federation, struct peer *peer)
-{
+void interest_void(struct federation *federation, struct peer *peer) {
     for (struct named *named = federation->interests.first; named && peer->want_count > 0; named = named->next) {
         struct want *want = want_find((struct interest *)(void *)named, peer);
-        if (want)
-            want_set(federation, (struct interest *)(void *)named, peer, want, WANT_NEW);
+        if (want) want_set(federation, (struct interest *)(void *)named, peer, want, WANT_NEW);
     }
 }
 
-void interest_forget(struct federation *federation, struct peer *peer)
-{
+void interest_forget(struct federation *federation, struct peer *peer) {
     for (struct named *named = federation->interests.first; named && peer->want_count > 0; named = named->next) {
         struct want *want = want_find((struct interest *)(void *)named, peer);
-        if (want)
-            want_remove(federation, (struct interest *)(void *)named, peer, want);
+        if (want) want_remove(federation, (struct interest *)(void *)named, peer, want);
     }
     assert(peer->want_count == 0);
 }
 
-void interest_deinit(struct federation *federation)
-{
+void interest_deinit(struct federation *federation) {
     while (federation->interests.first) {
         struct interest *interest = (struct interest *)(void *)federation->interests.first;
         interest->waits = NULL;

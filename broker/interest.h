@@ -1,5 +1,5 @@
-/* The filters that local sessions subscribe to, counted: each is a newsub row, and a join wanted at every peer whose adverts
- * intersect it. */
+/* The filters that local sessions subscribe to, counted: each is a newsub row, and a join wanted at every peer whose
+ * adverts intersect it. */
 #ifndef BROKER_INTEREST_H
 #define BROKER_INTEREST_H
 
@@ -32,7 +32,8 @@ void interest_advert(struct federation *federation, struct peer *peer, const cha
 void interest_review(struct federation *federation, struct peer *peer);
 /* The peer invites to a topic: joins the filters that match. Returns how many do. */
 size_t interest_invited(struct federation *federation, struct peer *peer, const char *topic, size_t size);
-void interest_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size, enum joined_status status);
+void interest_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size,
+                     enum joined_status status);
 /* Says all joins again on a new link. */
 void interest_sync(struct federation *federation, struct peer *peer);
 /* Joins there are over (the peer forgot them): all wants are new. */

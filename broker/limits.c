@@ -1,25 +1,18 @@
 #include "broker/engine.h"
 
-static void u32_default(uint32_t *value, uint32_t otherwise)
-{
-    if (*value == 0)
-        *value = otherwise;
+static void u32_default(uint32_t *value, uint32_t otherwise) {
+    if (*value == 0) *value = otherwise;
 }
 
-static void u64_default(uint64_t *value, uint64_t otherwise)
-{
-    if (*value == 0)
-        *value = otherwise;
+static void u64_default(uint64_t *value, uint64_t otherwise) {
+    if (*value == 0) *value = otherwise;
 }
 
-static void u32_at_most(uint32_t *value, uint32_t max)
-{
-    if (*value > max)
-        *value = max;
+static void u32_at_most(uint32_t *value, uint32_t max) {
+    if (*value > max) *value = max;
 }
 
-void limits_complete(struct broker_limits *limits)
-{
+void limits_complete(struct broker_limits *limits) {
     u32_default(&limits->packet_size_max, 16u << 20);
     u32_default(&limits->clients_max, 100000);
     u32_default(&limits->sessions_max, 100000);

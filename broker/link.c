@@ -6,23 +6,19 @@
 #include <string.h>
 #include <utlist.h>
 
-struct link *link_find(const struct federation *federation, broker_handle handle)
-{
+struct link *link_find(const struct federation *federation, broker_handle handle) {
     struct link *link;
     DL_FOREACH(federation->links, link) {
-        if (link->handle == handle)
-            return link;
+        if (link->handle == handle) return link;
     }
     return NULL;
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
+static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-void link_set_timer(struct federation *federation, struct link *link)
-{
+void link_set_timer(struct federation *federation, struct link *link) {
     uint64_t due = link->deadline_ms;
     if (link->state == LINK_UP) {
         uint64_t idle_ms = federation->limits.link_idle_ms;
@@ -34,13 +30,10 @@ void link_set_timer(struct federation *federation, struct link *link)
         timer_set(&federation->link_timers, &link->timer, due);
 }
 
-broker_handle link_open(struct federation *federation, bool dialled, struct peer *peer)
-{
-    if (!federation->token || federation->link_count >= 2 * (size_t)federation->limits.peers_max)
-        return 0;
+broker_handle link_open(struct federation *federation, bool dialled, struct peer *peer) {
+    if (!federation->token || federation->link_count >= 2 * (size_t)federation->limits.peers_max) return 0;
     struct link *link = calloc(1, sizeof *link);
-    if (!link)
-        return 0;
+    if (!link) return 0;
     link->handle = ++federation->last_handle;
     link->dialled = dialled;
     link->state = LINK_DIALLING;
@@ -58,25 +51,21 @@ broker_handle link_open(struct federation *federation, bool dialled, struct peer
     return link->handle;
 }
 
-void link_ready(struct federation *federation, struct link *link, const uint8_t key_thumbprint[32])
-{
-    if (link->state != LINK_DIALLING)
-        return;
+void link_ready(struct federation *federation, struct link *link, const uint8_t key_thumbprint[32]) {
+    if (link->state != LINK_DIALLING) return;
     memcpy(link->key_thumbprint, key_thumbprint, 32);
     link->state = LINK_HANDSHAKE;
     link->tls_ready = true;
     link->deadline_ms = federation->now_ms + LINK_HELLO_MS;
     link_set_timer(federation, link);
     /* Who accepts speaks second, so that a stranger sees no token and takes no room among the peers. */
-    if (link->dialled)
-        sender_hello(federation, link);
+    if (link->dialled) sender_hello(federation, link);
 }
 
 /* ---- the end ---- */
 
 /* The peer can do without this link from now on. */
-static void detach(struct federation *federation, struct link *link)
-{
+static void detach(struct federation *federation, struct link *link) {
     struct peer *peer = link->peer;
     bool was_up = link->state == LINK_UP;
     link->state = LINK_CLOSING;
@@ -85,10 +74,8 @@ static void detach(struct federation *federation, struct link *link)
     link->parts = NULL;
     link->parts_size = link->parts_capacity = 0;
     sender_drop_controls(link);
-    if (was_up)
-        federation->counters.links_up--;
-    if (!peer)
-        return;
+    if (was_up) federation->counters.links_up--;
+    if (!peer) return;
     if (peer->attempt == link) {
         peer->attempt = NULL;
         peer_back_off(federation, peer);
@@ -101,24 +88,19 @@ static void detach(struct federation *federation, struct link *link)
     peer_want_link(federation, peer);
 }
 
-void link_end(struct federation *federation, struct link *link, enum bye_code code, const char *reason)
-{
-    if (link->state == LINK_CLOSING)
-        return;
+void link_end(struct federation *federation, struct link *link, enum bye_code code, const char *reason) {
+    if (link->state == LINK_CLOSING) return;
     bool can_speak = link->tls_ready;
     detach(federation, link);
     link->deadline_ms = federation->now_ms + LINK_ENDED_MS;
-    if (can_speak && code)
-        sender_bye(federation, link, code, reason);
+    if (can_speak && code) sender_bye(federation, link, code, reason);
     link_set_timer(federation, link);
     link_wake(federation, link);
 }
 
-static void free_link(struct federation *federation, struct link *link)
-{
+static void free_link(struct federation *federation, struct link *link) {
     timer_clear(&federation->link_timers, &link->timer);
-    if (link->is_ready)
-        DL_DELETE2(federation->ready, link, ready_prev, ready_next);
+    if (link->is_ready) DL_DELETE2(federation->ready, link, ready_prev, ready_next);
     DL_DELETE(federation->links, link);
     federation->link_count--;
     sender_drop_controls(link);
@@ -128,59 +110,52 @@ static void free_link(struct federation *federation, struct link *link)
     free(link);
 }
 
-void link_closed(struct federation *federation, struct link *link)
-{
+void link_closed(struct federation *federation, struct link *link) {
     if (link->state != LINK_CLOSING) {
-        if (link->dialled && !link->tls_ready)
-            federation->counters.dials_failed++;
+        if (link->dialled && !link->tls_ready) federation->counters.dials_failed++;
         detach(federation, link);
     }
     free_link(federation, link);
 }
 
-void links_deinit(struct federation *federation)
-{
+void links_deinit(struct federation *federation) {
     while (federation->links)
         free_link(federation, federation->links);
 }
 
 /* What to call the far end in a note. */
-const char *link_far_name(const struct link *link)
-{
+const char *link_far_name(const struct link *link) {
     return link->peer && link->peer->name[0] ? link->peer->name : "a peer";
 }
 
-void link_note(struct federation *federation, enum broker_note_level level, const struct link *link, const char *what, const char *text)
-{
-    broker_note_add(federation->broker, level, "link %llu with %s: %s%s%s", (unsigned long long)link->handle, link_far_name(link), what,
-                    text[0] ? ": " : "", text);
+void link_note(struct federation *federation, enum broker_note_level level, const struct link *link, const char *what,
+               const char *text) {
+    broker_note_add(federation->broker, level, "link %llu with %s: %s%s%s", (unsigned long long)link->handle,
+                    link_far_name(link), what, text[0] ? ": " : "", text);
 }
 
 /* Those that are refused come again every few seconds: each reason is a warning once a minute. */
-enum broker_note_level link_refusal_level(struct federation *federation, const char *who, const char *reason)
-{
+enum broker_note_level link_refusal_level(struct federation *federation, const char *who, const char *reason) {
     uint64_t hash = hash_bytes(hash_bytes(1, who, strlen(who)), reason, strlen(reason));
     struct refusal *oldest = &federation->refusals[0];
     for (size_t i = 0; i < sizeof federation->refusals / sizeof federation->refusals[0]; i++) {
         struct refusal *refusal = &federation->refusals[i];
-        if (refusal->hash == hash && refusal->until_ms > federation->now_ms)
-            return BROKER_NOTE_DEBUG;
-        if (refusal->until_ms < oldest->until_ms)
-            oldest = refusal;
+        if (refusal->hash == hash && refusal->until_ms > federation->now_ms) return BROKER_NOTE_DEBUG;
+        if (refusal->until_ms < oldest->until_ms) oldest = refusal;
     }
     *oldest = (struct refusal){.hash = hash, .until_ms = federation->now_ms + LINK_REFUSAL_MS};
     return BROKER_NOTE_WARNING;
 }
 
-void link_refuse(struct federation *federation, struct link *link, enum bye_code code, const char *who, const char *reason)
-{
+void link_refuse(struct federation *federation, struct link *link, enum bye_code code, const char *who,
+                 const char *reason) {
     federation->counters.links_refused++;
-    broker_note_add(federation->broker, link_refusal_level(federation, who, reason), "link with %s refused: %s", who, reason);
+    broker_note_add(federation->broker, link_refusal_level(federation, who, reason), "link with %s refused: %s", who,
+                    reason);
     link_end(federation, link, code, reason);
 }
 
-void link_malformed(struct federation *federation, struct link *link, const char *reason)
-{
+void link_malformed(struct federation *federation, struct link *link, const char *reason) {
     federation->counters.frames_malformed++;
     link_note(federation, BROKER_NOTE_WARNING, link, "closed", reason);
     link_end(federation, link, BYE_MALFORMED, reason);
@@ -188,8 +163,7 @@ void link_malformed(struct federation *federation, struct link *link, const char
 
 /* ---- bytes in ---- */
 
-static void on_frame(struct federation *federation, struct link *link, const uint8_t *bytes, size_t size)
-{
+static void on_frame(struct federation *federation, struct link *link, const uint8_t *bytes, size_t size) {
     struct frame frame;
     if (frame_read(bytes, size, &frame) != FRAME_OK) {
         link_malformed(federation, link, "a frame that cannot be read");
@@ -212,30 +186,25 @@ static void on_frame(struct federation *federation, struct link *link, const uin
 }
 
 /* Grows with what arrived, never with what was announced. */
-static bool keep_part(struct link *link, const uint8_t *bytes, size_t size)
-{
+static bool keep_part(struct link *link, const uint8_t *bytes, size_t size) {
     if (link->parts_capacity - link->parts_size < size) {
         size_t capacity = link->parts_capacity ? link->parts_capacity : 4096;
         while (capacity - link->parts_size < size)
             capacity *= 2;
         uint8_t *parts = realloc(link->parts, capacity);
-        if (!parts)
-            return false;
+        if (!parts) return false;
         link->parts = parts;
         link->parts_capacity = capacity;
     }
-    if (size > 0)
-        memcpy(link->parts + link->parts_size, bytes, size);
+    if (size > 0) memcpy(link->parts + link->parts_size, bytes, size);
     link->parts_size += size;
     return true;
 }
 
-void link_input(struct federation *federation, struct link *link, const uint8_t *bytes, size_t size, bool final)
-{
-    if (link->state != LINK_HANDSHAKE && link->state != LINK_UP)
-        return;
-    uint64_t size_max =
-        link->state == LINK_UP ? (uint64_t)federation->limits.packet_size_max + LINK_FRAME_SLACK : (uint64_t)LINK_HELLO_SIZE_MAX;
+void link_input(struct federation *federation, struct link *link, const uint8_t *bytes, size_t size, bool final) {
+    if (link->state != LINK_HANDSHAKE && link->state != LINK_UP) return;
+    uint64_t size_max = link->state == LINK_UP ? (uint64_t)federation->limits.packet_size_max + LINK_FRAME_SLACK
+                                               : (uint64_t)LINK_HELLO_SIZE_MAX;
     if (size > size_max || link->parts_size > size_max - size) {
         link_malformed(federation, link, "a frame larger than the hello allows");
         return;
@@ -248,8 +217,7 @@ void link_input(struct federation *federation, struct link *link, const uint8_t 
         link_end(federation, link, BYE_OVERLOAD, "short of memory");
         return;
     }
-    if (!final)
-        return;
+    if (!final) return;
     uint8_t *parts = link->parts;
     size_t parts_size = link->parts_size;
     link->parts = NULL;
@@ -260,11 +228,10 @@ void link_input(struct federation *federation, struct link *link, const uint8_t 
 
 /* ---- time ---- */
 
-static void tick_up(struct federation *federation, struct link *link)
-{
-    uint64_t now_ms = federation->now_ms, silent_ms = now_ms - link->received_ms, idle_ms = federation->limits.link_idle_ms;
-    if (peer_has_business(link->peer))
-        link->useful_ms = now_ms;
+static void tick_up(struct federation *federation, struct link *link) {
+    uint64_t now_ms = federation->now_ms, silent_ms = now_ms - link->received_ms,
+             idle_ms = federation->limits.link_idle_ms;
+    if (peer_has_business(link->peer)) link->useful_ms = now_ms;
     if (link->expires_ms <= now_ms) {
         link_note(federation, BROKER_NOTE_WARNING, link, "closed", "its token has expired; mint it a new one");
         link_end(federation, link, BYE_EXPIRED, "your token has expired; ask for a new one");
@@ -277,19 +244,16 @@ static void tick_up(struct federation *federation, struct link *link)
         link->pinged = true;
         sender_plain(federation, link, FRAME_PING);
     }
-    if (link->state == LINK_UP && link->ack_ms <= now_ms)
-        link_wake(federation, link);
+    if (link->state == LINK_UP && link->ack_ms <= now_ms) link_wake(federation, link);
 }
 
-static void tick_link(struct federation *federation, struct link *link)
-{
+static void tick_link(struct federation *federation, struct link *link) {
     if (link->state == LINK_UP) {
         tick_up(federation, link);
         if (link->state == LINK_UP) {
             /* An acknowledgement that is due goes out when the link is asked; no timer has to remind of it again. */
             uint64_t ack_ms = link->ack_ms;
-            if (ack_ms <= federation->now_ms)
-                link->ack_ms = UINT64_MAX;
+            if (ack_ms <= federation->now_ms) link->ack_ms = UINT64_MAX;
             link_set_timer(federation, link);
             link->ack_ms = ack_ms;
         }
@@ -309,8 +273,7 @@ static void tick_link(struct federation *federation, struct link *link)
     link_end(federation, link, BYE_SILENT, "no hello in time");
 }
 
-void links_tick(struct federation *federation)
-{
+void links_tick(struct federation *federation) {
     struct timer *timer;
     while ((timer = timers_take(&federation->link_timers, federation->now_ms)) != NULL)
         tick_link(federation, (struct link *)(void *)((char *)timer - offsetof(struct link, timer)));

@@ -1,8 +1,8 @@
 /* Links: one transport to one peer. link.c keeps its state and takes bytes in, hello.c decides who
  * may come up, receive.c acts on the frames of a link that is up, sender.c makes the frames that go out.
  *
- * A link that ended stays in memory until it is closed or a few seconds have passed, so pointers to it are good for the whole
- * of a call into the broker. */
+ * A link that ended stays in memory until it is closed or a few seconds have passed, so pointers to it are good for the
+ * whole of a call into the broker. */
 #ifndef BROKER_LINK_H
 #define BROKER_LINK_H
 
@@ -24,23 +24,23 @@ struct link {
     bool dialled;
     enum link_state state;
     bool tls_ready;
-    struct peer *peer;      /* dialled: from the start; accepted: from the hello */
+    struct peer *peer; /* dialled: from the start; accepted: from the hello */
     struct peer_id dialled_to;
-    uint64_t peer_epoch;    /* of the hello */
+    uint64_t peer_epoch; /* of the hello */
     uint8_t key_thumbprint[32];
-    struct timer timer;     /* the earliest of the times below */
-    uint64_t deadline_ms;   /* of the present state; UINT64_MAX when up */
-    uint64_t expires_ms;    /* the peer's token */
-    uint64_t received_ms;   /* the last frame */
-    uint64_t useful_ms;     /* the last moment with business */
-    uint64_t ack_ms;        /* an acknowledgement is due then; UINT64_MAX if none is */
+    struct timer timer;   /* the earliest of the times below */
+    uint64_t deadline_ms; /* of the present state; UINT64_MAX when up */
+    uint64_t expires_ms;  /* the peer's token */
+    uint64_t received_ms; /* the last frame */
+    uint64_t useful_ms;   /* the last moment with business */
+    uint64_t ack_ms;      /* an acknowledgement is due then; UINT64_MAX if none is */
     uint64_t ack_bytes;
     uint64_t up_since_ms;
     bool pinged;
     uint64_t frame_size_max; /* the peer's */
     uint8_t *parts;          /* of a frame that is not complete */
     size_t parts_size, parts_capacity;
-    struct frame_out out;    /* the frame given to the caller */
+    struct frame_out out; /* the frame given to the caller */
     bool out_given;
     struct frame_out scratch;
     struct control *controls;
@@ -61,10 +61,13 @@ void links_deinit(struct federation *federation);
 /* To be called when the link's times changed. */
 void link_set_timer(struct federation *federation, struct link *link);
 
-/* For the log: what to call the far end; a line about the link; a peer refused; a frame that is none, or out of its order. */
+/* For the log: what to call the far end; a line about the link; a peer refused; a frame that is none, or out of its
+ * order. */
 const char *link_far_name(const struct link *link);
-void link_note(struct federation *federation, enum broker_note_level level, const struct link *link, const char *what, const char *text);
-void link_refuse(struct federation *federation, struct link *link, enum bye_code code, const char *who, const char *reason);
+void link_note(struct federation *federation, enum broker_note_level level, const struct link *link, const char *what,
+               const char *text);
+void link_refuse(struct federation *federation, struct link *link, enum bye_code code, const char *who,
+                 const char *reason);
 void link_malformed(struct federation *federation, struct link *link, const char *reason);
 
 /* The level of a note that this far end refuses or is refused for this reason. */
@@ -84,10 +87,12 @@ void link_on_bye(struct federation *federation, struct link *link, const struct 
 
 /* The link has something to send: names it to the caller. NULL is fine. */
 void link_wake(struct federation *federation, struct link *link);
-/* A frame of names: begin, frame_add_name() on what it returns, end. after: a publication sequence the frame must not overtake, or 0. */
+/* A frame of names: begin, frame_add_name() on what it returns, end. after: a publication sequence the frame must not
+ * overtake, or 0. */
 struct frame_out *sender_begin(struct link *link, enum frame_type type, uint64_t number);
 void sender_end(struct federation *federation, struct link *link, uint64_t after);
-void sender_name(struct federation *federation, struct link *link, enum frame_type type, uint64_t number, const char *text, size_t size);
+void sender_name(struct federation *federation, struct link *link, enum frame_type type, uint64_t number,
+                 const char *text, size_t size);
 void sender_plain(struct federation *federation, struct link *link, enum frame_type type);
 void sender_hello(struct federation *federation, struct link *link);
 void sender_bye(struct federation *federation, struct link *link, enum bye_code code, const char *reason);

@@ -4,35 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-int stamp_compare(const struct stamp *a, const struct stamp *b)
-{
-    if (a->wall_ms != b->wall_ms)
-        return a->wall_ms < b->wall_ms ? -1 : 1;
-    if (a->count != b->count)
-        return a->count < b->count ? -1 : 1;
+int stamp_compare(const struct stamp *a, const struct stamp *b) {
+    if (a->wall_ms != b->wall_ms) return a->wall_ms < b->wall_ms ? -1 : 1;
+    if (a->count != b->count) return a->count < b->count ? -1 : 1;
     return memcmp(a->origin, b->origin, sizeof a->origin);
 }
 
-size_t message_cost(const struct message *message)
-{
+size_t message_cost(const struct message *message) {
     return sizeof *message + (size_t)message->topic_size + message->payload_size + message->properties_size;
 }
 
 /* memcpy from NULL is undefined even for nothing. */
-static uint8_t *append(uint8_t *at, const void *bytes, size_t size)
-{
-    if (size > 0)
-        memcpy(at, bytes, size);
+static uint8_t *append(uint8_t *at, const void *bytes, size_t size) {
+    if (size > 0) memcpy(at, bytes, size);
     return at + size;
 }
 
-struct message *message_new(const struct message *template)
-{
+struct message *message_new(const struct message *template) {
     struct message *message = malloc(message_cost(template));
     uint8_t *at;
 
-    if (message == NULL)
-        return NULL;
+    if (message == NULL) return NULL;
     *message = *template;
     message->references = 1;
     at = (uint8_t *)(message + 1);
@@ -45,30 +37,23 @@ struct message *message_new(const struct message *template)
     return message;
 }
 
-struct message *message_ref(struct message *message)
-{
+struct message *message_ref(struct message *message) {
     assert(message->references > 0 && message->references < UINT32_MAX);
     message->references++;
     return message;
 }
 
-void message_unref(struct message *message)
-{
-    if (message == NULL)
-        return;
+void message_unref(struct message *message) {
+    if (message == NULL) return;
     assert(message->references > 0);
-    if (--message->references == 0)
-        free(message);
+    if (--message->references == 0) free(message);
 }
 
-uint32_t message_expiry_left_s(const struct message *message, uint64_t now_ms)
-{
+uint32_t message_expiry_left_s(const struct message *message, uint64_t now_ms) {
     uint64_t left_s;
 
-    if (message->expires_at_ms == UINT64_MAX)
-        return UINT32_MAX;
-    if (message->expires_at_ms <= now_ms)
-        return 0;
+    if (message->expires_at_ms == UINT64_MAX) return UINT32_MAX;
+    if (message->expires_at_ms <= now_ms) return 0;
     left_s = (message->expires_at_ms - now_ms + 999) / 1000;
     return left_s < UINT32_MAX ? (uint32_t)left_s : UINT32_MAX - 1;
 }

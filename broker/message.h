@@ -18,13 +18,13 @@ int stamp_compare(const struct stamp *a, const struct stamp *b);
 
 struct message {
     uint32_t references;
-    uint8_t qos;      /* as published */
-    bool retain;      /* as published */
+    uint8_t qos; /* as published */
+    bool retain; /* as published */
     uint32_t topic_size, payload_size, properties_size;
     const char *topic;         /* inside this allocation, no final zero */
     const uint8_t *payload;    /* inside this allocation */
-    const uint8_t *properties; /* MQTT 5.0 PUBLISH properties as encoded by the publisher, without length prefix, topic alias,
-                                  subscription identifier and message expiry interval; inside this allocation */
+    const uint8_t *properties; /* MQTT 5.0 PUBLISH properties as encoded by the publisher, without length prefix, topic
+                                  alias, subscription identifier and message expiry interval; inside this allocation */
     uint64_t expires_at_ms;    /* monotonic; UINT64_MAX if it never does (MQTT 5.0 section 3.3.2.3.3) */
     uint64_t publisher;        /* number of the local session that published, 0 if it came from a peer (no local) */
     struct stamp stamp;        /* set for retained messages, zero otherwise */
@@ -36,7 +36,8 @@ struct message *message_ref(struct message *message);
 void message_unref(struct message *message); /* NULL is fine */
 /* Bytes it costs in a queue: the size of its allocation. */
 size_t message_cost(const struct message *message);
-/* Seconds of the message expiry interval that are left at now_ms, rounded up; 0 if it is over, UINT32_MAX if it has none. */
+/* Seconds of the message expiry interval that are left at now_ms, rounded up; 0 if it is over, UINT32_MAX if it has
+ * none. */
 uint32_t message_expiry_left_s(const struct message *message, uint64_t now_ms);
 
 #endif

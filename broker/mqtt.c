@@ -5,18 +5,14 @@
 
 #include <string.h>
 
-enum mqtt_framing mqtt_read_frame(const uint8_t *bytes, size_t size, struct mqtt_frame *frame)
-{
+enum mqtt_framing mqtt_read_frame(const uint8_t *bytes, size_t size, struct mqtt_frame *frame) {
     uint32_t remaining = 0;
 
     for (size_t i = 1; i < 5; i++) {
-        if (size <= i)
-            return MQTT_FRAME_MORE;
+        if (size <= i) return MQTT_FRAME_MORE;
         remaining |= (uint32_t)(bytes[i] & 0x7F) << (7 * (i - 1));
-        if (bytes[i] & 0x80)
-            continue;
-        if (i > 1 && bytes[i] == 0)
-            return MQTT_FRAME_MALFORMED; /* not the shortest form */
+        if (bytes[i] & 0x80) continue;
+        if (i > 1 && bytes[i] == 0) return MQTT_FRAME_MALFORMED; /* not the shortest form */
         frame->type = bytes[0] >> 4;
         frame->flags = bytes[0] & 0x0F;
         frame->header_size = (uint8_t)(i + 1);
@@ -27,25 +23,21 @@ enum mqtt_framing mqtt_read_frame(const uint8_t *bytes, size_t size, struct mqtt
 }
 
 /* The property block of a packet; empty in 3.1.1. */
-static enum mqtt_reason read_properties(uint8_t version, enum mqtt_type type, struct reader *reader, struct mqtt_view *out)
-{
+static enum mqtt_reason read_properties(uint8_t version, enum mqtt_type type, struct reader *reader,
+                                        struct mqtt_view *out) {
     uint32_t size = 0;
 
     *out = (struct mqtt_view){.bytes = reader->at, .size = 0};
-    if (version < MQTT_50)
-        return MQTT_SUCCESS;
-    if (!reader_varint(reader, &size) || !reader_take(reader, size, out))
-        return MQTT_MALFORMED;
+    if (version < MQTT_50) return MQTT_SUCCESS;
+    if (!reader_varint(reader, &size) || !reader_take(reader, size, out)) return MQTT_MALFORMED;
     return props_check(type, *out);
 }
 
-static bool view_is(struct mqtt_view view, const char *text)
-{
+static bool view_is(struct mqtt_view view, const char *text) {
     return view.size == strlen(text) && memcmp(view.bytes, text, view.size) == 0;
 }
 
-static void take_connect_properties(struct mqtt_view block, struct mqtt_connect *out)
-{
+static void take_connect_properties(struct mqtt_view block, struct mqtt_connect *out) {
     struct reader reader = props_reader(block);
     struct prop prop;
 
@@ -55,27 +47,19 @@ static void take_connect_properties(struct mqtt_view block, struct mqtt_connect 
             out->has_session_expiry = true;
             out->session_expiry_s = prop.number;
             break;
-        case PROP_RECEIVE_MAX:
-            out->receive_max = (uint16_t)prop.number;
-            break;
-        case PROP_PACKET_SIZE_MAX:
-            out->packet_size_max = prop.number;
-            break;
-        case PROP_REQUEST_PROBLEM:
-            out->no_problem_information = prop.number == 0;
-            break;
+        case PROP_RECEIVE_MAX: out->receive_max = (uint16_t)prop.number; break;
+        case PROP_PACKET_SIZE_MAX: out->packet_size_max = prop.number; break;
+        case PROP_REQUEST_PROBLEM: out->no_problem_information = prop.number == 0; break;
         case PROP_AUTH_METHOD:
         case PROP_AUTH_DATA:
             out->has_auth_method = true; /* data without method is refused alike */
             break;
-        default:
-            break;
+        default: break;
         }
     }
 }
 
-static bool response_topics_valid(struct mqtt_view block)
-{
+static bool response_topics_valid(struct mqtt_view block) {
     struct reader reader = props_reader(block);
     struct prop prop;
 
@@ -85,32 +69,24 @@ static bool response_topics_valid(struct mqtt_view block)
     return true;
 }
 
-static enum mqtt_reason read_will(struct reader *reader, struct mqtt_connect *out)
-{
+static enum mqtt_reason read_will(struct reader *reader, struct mqtt_connect *out) {
     struct reader properties;
     struct prop prop;
     enum mqtt_reason reason = read_properties(out->version, MQTT_WILL, reader, &out->will_properties);
 
-    if (reason != MQTT_SUCCESS)
-        return reason;
-    if (!reader_text(reader, &out->will_topic) || !reader_binary(reader, &out->will_payload))
-        return MQTT_MALFORMED;
+    if (reason != MQTT_SUCCESS) return reason;
+    if (!reader_text(reader, &out->will_topic) || !reader_binary(reader, &out->will_payload)) return MQTT_MALFORMED;
     properties = props_reader(out->will_properties);
     while (props_next(&properties, &prop)) {
-        if (prop.id == PROP_WILL_DELAY)
-            out->will_delay_s = prop.number;
-        if (prop.id == PROP_MESSAGE_EXPIRY)
-            out->will_expiry_s = prop.number;
+        if (prop.id == PROP_WILL_DELAY) out->will_delay_s = prop.number;
+        if (prop.id == PROP_MESSAGE_EXPIRY) out->will_expiry_s = prop.number;
     }
-    if (!topic_name_valid((const char *)out->will_topic.bytes, out->will_topic.size))
-        return MQTT_TOPIC_NAME_INVALID;
+    if (!topic_name_valid((const char *)out->will_topic.bytes, out->will_topic.size)) return MQTT_TOPIC_NAME_INVALID;
     return response_topics_valid(out->will_properties) ? MQTT_SUCCESS : MQTT_PROTOCOL_ERROR;
 }
 
-static enum mqtt_reason take_connect_flags(uint8_t flags, struct mqtt_connect *out)
-{
-    if (flags & 0x01)
-        return MQTT_MALFORMED; /* MQTT-3.1.2-3 */
+static enum mqtt_reason take_connect_flags(uint8_t flags, struct mqtt_connect *out) {
+    if (flags & 0x01) return MQTT_MALFORMED; /* MQTT-3.1.2-3 */
     out->clean_start = flags & 0x02;
     out->has_will = flags & 0x04;
     out->will_qos = (flags >> 3) & 3;
@@ -124,80 +100,61 @@ static enum mqtt_reason take_connect_flags(uint8_t flags, struct mqtt_connect *o
     return MQTT_SUCCESS;
 }
 
-enum mqtt_reason mqtt_decode_connect(const struct mqtt_frame *frame, struct mqtt_view body, struct mqtt_connect *out)
-{
+enum mqtt_reason mqtt_decode_connect(const struct mqtt_frame *frame, struct mqtt_view body, struct mqtt_connect *out) {
     struct reader reader = props_reader(body);
     struct mqtt_view name, properties;
     enum mqtt_reason reason;
     uint8_t version, flags;
 
     *out = (struct mqtt_connect){.packet_size_max = UINT32_MAX, .receive_max = UINT16_MAX, .will_expiry_s = UINT32_MAX};
-    if (frame->flags != 0 || !reader_text(&reader, &name) || !reader_u8(&reader, &version))
-        return MQTT_MALFORMED;
-    if (!view_is(name, "MQTT") && !view_is(name, "MQIsdp"))
-        return MQTT_MALFORMED;
+    if (frame->flags != 0 || !reader_text(&reader, &name) || !reader_u8(&reader, &version)) return MQTT_MALFORMED;
+    if (!view_is(name, "MQTT") && !view_is(name, "MQIsdp")) return MQTT_MALFORMED;
     out->version = version;
-    if (!view_is(name, "MQTT") || (version != MQTT_311 && version != MQTT_50))
-        return MQTT_UNSUPPORTED_VERSION;
-    if (!reader_u8(&reader, &flags))
-        return MQTT_MALFORMED;
+    if (!view_is(name, "MQTT") || (version != MQTT_311 && version != MQTT_50)) return MQTT_UNSUPPORTED_VERSION;
+    if (!reader_u8(&reader, &flags)) return MQTT_MALFORMED;
     reason = take_connect_flags(flags, out);
-    if (reason != MQTT_SUCCESS)
-        return reason;
-    if (!reader_u16(&reader, &out->keep_alive_s))
-        return MQTT_MALFORMED;
+    if (reason != MQTT_SUCCESS) return reason;
+    if (!reader_u16(&reader, &out->keep_alive_s)) return MQTT_MALFORMED;
     reason = read_properties(version, MQTT_CONNECT, &reader, &properties);
-    if (reason != MQTT_SUCCESS)
-        return reason;
+    if (reason != MQTT_SUCCESS) return reason;
     take_connect_properties(properties, out);
-    if (!reader_text(&reader, &out->client_id))
-        return MQTT_MALFORMED;
+    if (!reader_text(&reader, &out->client_id)) return MQTT_MALFORMED;
     reason = out->has_will ? read_will(&reader, out) : MQTT_SUCCESS;
-    if (reason != MQTT_SUCCESS)
-        return reason;
+    if (reason != MQTT_SUCCESS) return reason;
     if ((out->has_user_name && !reader_text(&reader, &out->user_name)) ||
         (out->has_password && !reader_binary(&reader, &out->password)) || reader_left(&reader) > 0)
         return MQTT_MALFORMED;
     return MQTT_SUCCESS;
 }
 
-static enum mqtt_reason take_publish_properties(struct mqtt_publish *out)
-{
+static enum mqtt_reason take_publish_properties(struct mqtt_publish *out) {
     struct reader reader = props_reader(out->properties);
     struct prop prop;
 
     while (props_next(&reader, &prop)) {
-        if (prop.id == PROP_SUBSCRIPTION_IDENTIFIER)
-            return MQTT_PROTOCOL_ERROR; /* MQTT-3.3.4-6 */
-        if (prop.id == PROP_TOPIC_ALIAS)
-            out->topic_alias = (uint16_t)prop.number;
-        if (prop.id == PROP_MESSAGE_EXPIRY)
-            out->expiry_s = prop.number;
+        if (prop.id == PROP_SUBSCRIPTION_IDENTIFIER) return MQTT_PROTOCOL_ERROR; /* MQTT-3.3.4-6 */
+        if (prop.id == PROP_TOPIC_ALIAS) out->topic_alias = (uint16_t)prop.number;
+        if (prop.id == PROP_MESSAGE_EXPIRY) out->expiry_s = prop.number;
         out->has_hop_properties = out->has_hop_properties || prop_is_for_this_hop(prop.id);
     }
     return response_topics_valid(out->properties) ? MQTT_SUCCESS : MQTT_PROTOCOL_ERROR;
 }
 
-enum mqtt_reason mqtt_decode_publish(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body, struct mqtt_publish *out)
-{
+enum mqtt_reason mqtt_decode_publish(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body,
+                                     struct mqtt_publish *out) {
     struct reader reader = props_reader(body);
     enum mqtt_reason reason;
 
-    *out = (struct mqtt_publish){.dup = frame->flags & 8, .retain = frame->flags & 1, .qos = (frame->flags >> 1) & 3, .expiry_s = UINT32_MAX};
-    if (out->qos == 3 || (out->qos == 0 && out->dup) || !reader_text(&reader, &out->topic))
-        return MQTT_MALFORMED;
-    if (out->qos > 0 && !reader_u16(&reader, &out->packet_id))
-        return MQTT_MALFORMED;
-    if (out->qos > 0 && out->packet_id == 0)
-        return MQTT_PROTOCOL_ERROR; /* MQTT-2.2.1-3 */
+    *out = (struct mqtt_publish){
+        .dup = frame->flags & 8, .retain = frame->flags & 1, .qos = (frame->flags >> 1) & 3, .expiry_s = UINT32_MAX};
+    if (out->qos == 3 || (out->qos == 0 && out->dup) || !reader_text(&reader, &out->topic)) return MQTT_MALFORMED;
+    if (out->qos > 0 && !reader_u16(&reader, &out->packet_id)) return MQTT_MALFORMED;
+    if (out->qos > 0 && out->packet_id == 0) return MQTT_PROTOCOL_ERROR; /* MQTT-2.2.1-3 */
     reason = read_properties(version, MQTT_PUBLISH, &reader, &out->properties);
-    if (reason == MQTT_SUCCESS)
-        reason = take_publish_properties(out);
-    if (reason != MQTT_SUCCESS)
-        return reason;
+    if (reason == MQTT_SUCCESS) reason = take_publish_properties(out);
+    if (reason != MQTT_SUCCESS) return reason;
     if (out->topic.size == 0) {
-        if (out->topic_alias == 0)
-            return version < MQTT_50 ? MQTT_MALFORMED : MQTT_PROTOCOL_ERROR;
+        if (out->topic_alias == 0) return version < MQTT_50 ? MQTT_MALFORMED : MQTT_PROTOCOL_ERROR;
     } else if (!topic_name_valid((const char *)out->topic.bytes, out->topic.size)) {
         return MQTT_TOPIC_NAME_INVALID;
     }
@@ -206,8 +163,7 @@ enum mqtt_reason mqtt_decode_publish(uint8_t version, const struct mqtt_frame *f
 }
 
 /* Which reason codes a client may send in an acknowledgement (tables 3-4, 3-5, 3-6, 3-7). */
-static bool ack_reason_allowed(enum mqtt_type type, uint8_t reason)
-{
+static bool ack_reason_allowed(enum mqtt_type type, uint8_t reason) {
     if (type == MQTT_PUBREL || type == MQTT_PUBCOMP)
         return reason == MQTT_SUCCESS || reason == MQTT_PACKET_ID_NOT_FOUND;
     switch (reason) {
@@ -219,15 +175,13 @@ static bool ack_reason_allowed(enum mqtt_type type, uint8_t reason)
     case MQTT_TOPIC_NAME_INVALID:
     case MQTT_PACKET_ID_IN_USE:
     case MQTT_QUOTA_EXCEEDED:
-    case MQTT_PAYLOAD_FORMAT_INVALID:
-        return true;
-    default:
-        return false;
+    case MQTT_PAYLOAD_FORMAT_INVALID: return true;
+    default: return false;
     }
 }
 
-enum mqtt_reason mqtt_decode_ack(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body, struct mqtt_ack *out)
-{
+enum mqtt_reason mqtt_decode_ack(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body,
+                                 struct mqtt_ack *out) {
     struct reader reader = props_reader(body);
     struct mqtt_view properties;
     enum mqtt_reason reason;
@@ -235,37 +189,34 @@ enum mqtt_reason mqtt_decode_ack(uint8_t version, const struct mqtt_frame *frame
     *out = (struct mqtt_ack){.reason = MQTT_SUCCESS};
     if (frame->flags != (frame->type == MQTT_PUBREL ? 2 : 0) || !reader_u16(&reader, &out->packet_id))
         return MQTT_MALFORMED;
-    if (out->packet_id == 0)
-        return MQTT_PROTOCOL_ERROR;
+    if (out->packet_id == 0) return MQTT_PROTOCOL_ERROR;
     /* Reason code and properties may be left out in 5.0 (section 3.4.2.1, 3.4.2.2.1). */
     if (version >= MQTT_50 && reader_left(&reader) > 0) {
         reader_u8(&reader, &out->reason);
         if (reader_left(&reader) > 0) {
             reason = read_properties(version, frame->type, &reader, &properties);
-            if (reason != MQTT_SUCCESS)
-                return reason;
+            if (reason != MQTT_SUCCESS) return reason;
         }
     }
-    if (reader_left(&reader) > 0)
-        return MQTT_MALFORMED;
+    if (reader_left(&reader) > 0) return MQTT_MALFORMED;
     return ack_reason_allowed(frame->type, out->reason) ? MQTT_SUCCESS : MQTT_PROTOCOL_ERROR;
 }
 
-bool mqtt_next_filter(enum mqtt_type type, struct mqtt_subscribe *subscribe, struct mqtt_view *filter, uint8_t *options)
-{
+bool mqtt_next_filter(enum mqtt_type type, struct mqtt_subscribe *subscribe, struct mqtt_view *filter,
+                      uint8_t *options) {
     *options = 0;
-    return reader_text(&subscribe->filters, filter) && (type == MQTT_UNSUBSCRIBE || reader_u8(&subscribe->filters, options));
+    return reader_text(&subscribe->filters, filter) &&
+           (type == MQTT_UNSUBSCRIBE || reader_u8(&subscribe->filters, options));
 }
 
-static enum mqtt_reason check_options(uint8_t version, uint8_t options)
-{
+static enum mqtt_reason check_options(uint8_t version, uint8_t options) {
     if ((options & 3) == 3 || (options & (version < MQTT_50 ? 0xFC : 0xC0)))
         return MQTT_MALFORMED; /* MQTT-3.8.3-5; 3.1.1: MQTT-3-8.3-4 */
     return (options & 0x30) == 0x30 ? MQTT_PROTOCOL_ERROR : MQTT_SUCCESS;
 }
 
-enum mqtt_reason mqtt_decode_subscribe(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body, struct mqtt_subscribe *out)
-{
+enum mqtt_reason mqtt_decode_subscribe(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body,
+                                       struct mqtt_subscribe *out) {
     struct reader reader = props_reader(body), properties;
     struct mqtt_view block, filter;
     struct prop prop;
@@ -274,62 +225,50 @@ enum mqtt_reason mqtt_decode_subscribe(uint8_t version, const struct mqtt_frame 
     uint8_t options;
 
     *out = (struct mqtt_subscribe){0};
-    if (frame->flags != 2 || !reader_u16(&reader, &out->packet_id))
-        return MQTT_MALFORMED;
-    if (out->packet_id == 0)
-        return MQTT_PROTOCOL_ERROR;
+    if (frame->flags != 2 || !reader_u16(&reader, &out->packet_id)) return MQTT_MALFORMED;
+    if (out->packet_id == 0) return MQTT_PROTOCOL_ERROR;
     reason = read_properties(version, frame->type, &reader, &block);
-    if (reason != MQTT_SUCCESS)
-        return reason;
+    if (reason != MQTT_SUCCESS) return reason;
     properties = props_reader(block);
     while (props_next(&properties, &prop))
-        if (prop.id == PROP_SUBSCRIPTION_IDENTIFIER)
-            out->identifier = prop.number;
+        if (prop.id == PROP_SUBSCRIPTION_IDENTIFIER) out->identifier = prop.number;
     out->filters = reader;
-    if (reader_left(&reader) == 0)
-        return MQTT_PROTOCOL_ERROR; /* MQTT-3.8.3-2, MQTT-3.10.3-2 */
+    if (reader_left(&reader) == 0) return MQTT_PROTOCOL_ERROR; /* MQTT-3.8.3-2, MQTT-3.10.3-2 */
     walk = *out;
     while (reader_left(&walk.filters) > 0) {
-        if (!mqtt_next_filter(frame->type, &walk, &filter, &options))
-            return MQTT_MALFORMED;
+        if (!mqtt_next_filter(frame->type, &walk, &filter, &options)) return MQTT_MALFORMED;
         reason = check_options(version, options);
-        if (reason != MQTT_SUCCESS)
-            return reason;
+        if (reason != MQTT_SUCCESS) return reason;
         out->filter_count++;
     }
     return MQTT_SUCCESS;
 }
 
 /* Which reason codes a client may send in DISCONNECT (table 3-10). */
-static bool disconnect_reason_allowed(uint8_t reason)
-{
+static bool disconnect_reason_allowed(uint8_t reason) {
     return reason == MQTT_SUCCESS || reason == MQTT_DISCONNECT_WITH_WILL || (reason >= 0x80 && reason <= 0x83) ||
            reason == MQTT_TOPIC_NAME_INVALID || (reason >= 0x93 && reason <= 0x99);
 }
 
-enum mqtt_reason mqtt_decode_disconnect(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body, struct mqtt_disconnect *out)
-{
+enum mqtt_reason mqtt_decode_disconnect(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body,
+                                        struct mqtt_disconnect *out) {
     struct reader reader = props_reader(body), properties;
     struct mqtt_view block;
     struct prop prop;
     enum mqtt_reason reason;
 
     *out = (struct mqtt_disconnect){.reason = MQTT_SUCCESS};
-    if (frame->flags != 0)
-        return MQTT_MALFORMED;
+    if (frame->flags != 0) return MQTT_MALFORMED;
     if (version >= MQTT_50 && reader_u8(&reader, &out->reason) && reader_left(&reader) > 0) {
         reason = read_properties(version, MQTT_DISCONNECT, &reader, &block);
-        if (reason != MQTT_SUCCESS)
-            return reason;
+        if (reason != MQTT_SUCCESS) return reason;
         properties = props_reader(block);
         while (props_next(&properties, &prop)) {
-            if (prop.id != PROP_SESSION_EXPIRY)
-                continue;
+            if (prop.id != PROP_SESSION_EXPIRY) continue;
             out->has_session_expiry = true;
             out->session_expiry_s = prop.number;
         }
     }
-    if (reader_left(&reader) > 0)
-        return MQTT_MALFORMED;
+    if (reader_left(&reader) > 0) return MQTT_MALFORMED;
     return disconnect_reason_allowed(out->reason) ? MQTT_SUCCESS : MQTT_PROTOCOL_ERROR;
 }

@@ -1,4 +1,5 @@
-/* The packets of MQTT 3.1.1 and MQTT 5.0 as bytes: framing, decoding what a client may send, encoding what a server may send.
+/* The packets of MQTT 3.1.1 and MQTT 5.0 as bytes: framing, decoding what a client may send, encoding what a server may
+ * send.
  *
  * Decoding is in place: views point into the caller's bytes and end when those do. Decoders answer with the reason
  * to refuse the packet, MQTT_SUCCESS when all is well. Encoders write into the caller's buffer and return the size.
@@ -81,7 +82,7 @@ struct mqtt_connect {
     uint8_t will_qos;
     uint16_t keep_alive_s;
     struct mqtt_view client_id, will_topic, will_payload, user_name, password;
-    struct mqtt_view will_properties; /* checked */
+    struct mqtt_view will_properties;     /* checked */
     uint32_t will_delay_s, will_expiry_s; /* will_expiry_s: UINT32_MAX if none */
     bool has_session_expiry, has_auth_method, no_problem_information;
     uint32_t session_expiry_s, packet_size_max; /* packet_size_max: UINT32_MAX if none */
@@ -92,22 +93,24 @@ enum mqtt_reason mqtt_decode_connect(const struct mqtt_frame *frame, struct mqtt
 struct mqtt_publish {
     bool dup, retain;
     uint8_t qos;
-    uint16_t packet_id; /* 0 for QoS 0 */
-    uint16_t topic_alias; /* 0 if none */
-    struct mqtt_view topic; /* valid, or empty with an alias */
+    uint16_t packet_id;          /* 0 for QoS 0 */
+    uint16_t topic_alias;        /* 0 if none */
+    struct mqtt_view topic;      /* valid, or empty with an alias */
     struct mqtt_view properties; /* checked, as encoded */
-    bool has_hop_properties; /* some of them must not be passed on, see props_strip() */
-    uint32_t expiry_s; /* UINT32_MAX if none */
+    bool has_hop_properties;     /* some of them must not be passed on, see props_strip() */
+    uint32_t expiry_s;           /* UINT32_MAX if none */
     struct mqtt_view payload;
 };
-enum mqtt_reason mqtt_decode_publish(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body, struct mqtt_publish *out);
+enum mqtt_reason mqtt_decode_publish(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body,
+                                     struct mqtt_publish *out);
 
 struct mqtt_ack {
     uint16_t packet_id;
     uint8_t reason;
 };
 /* PUBACK, PUBREC, PUBREL, PUBCOMP. */
-enum mqtt_reason mqtt_decode_ack(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body, struct mqtt_ack *out);
+enum mqtt_reason mqtt_decode_ack(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body,
+                                 struct mqtt_ack *out);
 
 /* SUBSCRIBE and UNSUBSCRIBE. The whole packet is checked, filters apart from their UTF-8 not; then they are walked. */
 struct mqtt_subscribe {
@@ -116,16 +119,19 @@ struct mqtt_subscribe {
     uint32_t filter_count;
     struct reader filters;
 };
-enum mqtt_reason mqtt_decode_subscribe(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body, struct mqtt_subscribe *out);
+enum mqtt_reason mqtt_decode_subscribe(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body,
+                                       struct mqtt_subscribe *out);
 /* The next filter with its options byte (0 in UNSUBSCRIBE); false at the end. */
-bool mqtt_next_filter(enum mqtt_type type, struct mqtt_subscribe *subscribe, struct mqtt_view *filter, uint8_t *options);
+bool mqtt_next_filter(enum mqtt_type type, struct mqtt_subscribe *subscribe, struct mqtt_view *filter,
+                      uint8_t *options);
 
 struct mqtt_disconnect {
     uint8_t reason;
     bool has_session_expiry;
     uint32_t session_expiry_s;
 };
-enum mqtt_reason mqtt_decode_disconnect(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body, struct mqtt_disconnect *out);
+enum mqtt_reason mqtt_decode_disconnect(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body,
+                                        struct mqtt_disconnect *out);
 
 /* ---- encoding ---- */
 
@@ -145,22 +151,23 @@ struct mqtt_connack {
 };
 size_t mqtt_encode_connack(uint8_t out[MQTT_SMALL_MAX], uint8_t version, const struct mqtt_connack *connack);
 /* PUBACK, PUBREC, PUBREL, PUBCOMP. */
-size_t mqtt_encode_ack(uint8_t out[MQTT_SMALL_MAX], uint8_t version, enum mqtt_type type, uint16_t packet_id, enum mqtt_reason reason);
+size_t mqtt_encode_ack(uint8_t out[MQTT_SMALL_MAX], uint8_t version, enum mqtt_type type, uint16_t packet_id,
+                       enum mqtt_reason reason);
 size_t mqtt_encode_pingresp(uint8_t out[MQTT_SMALL_MAX]);
 /* MQTT 5.0 only. */
 size_t mqtt_encode_disconnect(uint8_t out[MQTT_SMALL_MAX], enum mqtt_reason reason);
 
 /* SUBACK, and UNSUBACK (which in 3.1.1 has no codes). reason_string is NULL or at most 100 bytes; MQTT 5.0 only. */
 size_t mqtt_suback_size(uint8_t version, enum mqtt_type type, size_t code_count, const char *reason_string);
-void mqtt_encode_suback(uint8_t *out, uint8_t version, enum mqtt_type type, uint16_t packet_id, const uint8_t *codes, size_t code_count,
-                        const char *reason_string);
+void mqtt_encode_suback(uint8_t *out, uint8_t version, enum mqtt_type type, uint16_t packet_id, const uint8_t *codes,
+                        size_t code_count, const char *reason_string);
 
 /* A PUBLISH to a client: the head is all of it but the payload. */
 struct mqtt_sending {
     uint8_t version, qos;
     bool dup, retain;
     uint16_t packet_id;
-    uint32_t expiry_left_s; /* UINT32_MAX if none */
+    uint32_t expiry_left_s;      /* UINT32_MAX if none */
     const uint32_t *identifiers; /* of the subscriptions it matched */
     size_t identifier_count;
     const struct message *message;

@@ -4,20 +4,17 @@
 #include <assert.h>
 #include <string.h>
 
-static uint8_t *put_u16(uint8_t *at, uint32_t value)
-{
+static uint8_t *put_u16(uint8_t *at, uint32_t value) {
     at[0] = (uint8_t)(value >> 8);
     at[1] = (uint8_t)value;
     return at + 2;
 }
 
-static uint8_t *put_u32(uint8_t *at, uint32_t value)
-{
+static uint8_t *put_u32(uint8_t *at, uint32_t value) {
     return put_u16(put_u16(at, value >> 16), value & 0xFFFF);
 }
 
-static uint8_t *put_varint(uint8_t *at, uint32_t value)
-{
+static uint8_t *put_varint(uint8_t *at, uint32_t value) {
     while (value >= 0x80) {
         *at++ = (uint8_t)(value | 0x80);
         value >>= 7;
@@ -26,81 +23,61 @@ static uint8_t *put_varint(uint8_t *at, uint32_t value)
     return at;
 }
 
-static uint32_t varint_size(uint32_t value)
-{
+static uint32_t varint_size(uint32_t value) {
     return value < 0x80 ? 1 : value < 0x4000 ? 2 : value < 0x200000 ? 3 : 4;
 }
 
-static uint8_t *put_bytes(uint8_t *at, const void *bytes, size_t size)
-{
-    if (size > 0)
-        memcpy(at, bytes, size);
+static uint8_t *put_bytes(uint8_t *at, const void *bytes, size_t size) {
+    if (size > 0) memcpy(at, bytes, size);
     return at + size;
 }
 
-static uint8_t *put_text(uint8_t *at, const char *text, size_t size)
-{
+static uint8_t *put_text(uint8_t *at, const char *text, size_t size) {
     return put_bytes(put_u16(at, (uint32_t)size), text, size);
 }
 
-static uint8_t *put_text_property(uint8_t *at, enum prop_id id, const char *text)
-{
+static uint8_t *put_text_property(uint8_t *at, enum prop_id id, const char *text) {
     *at = (uint8_t)id;
     return put_text(at + 1, text, strlen(text));
 }
 
-static uint8_t *put_u16_property(uint8_t *at, enum prop_id id, uint16_t value)
-{
+static uint8_t *put_u16_property(uint8_t *at, enum prop_id id, uint16_t value) {
     *at = (uint8_t)id;
     return put_u16(at + 1, value);
 }
 
-static uint8_t *put_u32_property(uint8_t *at, enum prop_id id, uint32_t value)
-{
+static uint8_t *put_u32_property(uint8_t *at, enum prop_id id, uint32_t value) {
     *at = (uint8_t)id;
     return put_u32(at + 1, value);
 }
 
 /* MQTT 3.1.1 table 3.1; the codes that have no counterpart there become "server unavailable". */
-static uint8_t connack_code_311(uint8_t reason)
-{
+static uint8_t connack_code_311(uint8_t reason) {
     switch (reason) {
-    case MQTT_SUCCESS:
-        return 0;
-    case MQTT_UNSUPPORTED_VERSION:
-        return 1;
-    case MQTT_CLIENT_ID_INVALID:
-        return 2;
-    case MQTT_BAD_USER_OR_PASSWORD:
-        return 4;
-    case MQTT_NOT_AUTHORIZED:
-        return 5;
-    default:
-        return 3;
+    case MQTT_SUCCESS: return 0;
+    case MQTT_UNSUPPORTED_VERSION: return 1;
+    case MQTT_CLIENT_ID_INVALID: return 2;
+    case MQTT_BAD_USER_OR_PASSWORD: return 4;
+    case MQTT_NOT_AUTHORIZED: return 5;
+    default: return 3;
     }
 }
 
-static uint8_t *put_connack_properties(uint8_t *at, const struct mqtt_connack *connack)
-{
-    if (connack->has_session_expiry)
-        at = put_u32_property(at, PROP_SESSION_EXPIRY, connack->session_expiry_s);
-    if (connack->receive_max != UINT16_MAX)
-        at = put_u16_property(at, PROP_RECEIVE_MAX, connack->receive_max);
+static uint8_t *put_connack_properties(uint8_t *at, const struct mqtt_connack *connack) {
+    if (connack->has_session_expiry) at = put_u32_property(at, PROP_SESSION_EXPIRY, connack->session_expiry_s);
+    if (connack->receive_max != UINT16_MAX) at = put_u16_property(at, PROP_RECEIVE_MAX, connack->receive_max);
     if (connack->packet_size_max != UINT32_MAX)
         at = put_u32_property(at, PROP_PACKET_SIZE_MAX, connack->packet_size_max);
     if (connack->assigned_client_id != NULL)
         at = put_text_property(at, PROP_ASSIGNED_CLIENT_ID, connack->assigned_client_id);
-    if (connack->topic_alias_max != 0)
-        at = put_u16_property(at, PROP_TOPIC_ALIAS_MAX, connack->topic_alias_max);
+    if (connack->topic_alias_max != 0) at = put_u16_property(at, PROP_TOPIC_ALIAS_MAX, connack->topic_alias_max);
     *at++ = PROP_SHARED_AVAILABLE;
     *at++ = 0;
-    if (connack->has_server_keep_alive)
-        at = put_u16_property(at, PROP_SERVER_KEEP_ALIVE, connack->server_keep_alive_s);
+    if (connack->has_server_keep_alive) at = put_u16_property(at, PROP_SERVER_KEEP_ALIVE, connack->server_keep_alive_s);
     return at;
 }
 
-size_t mqtt_encode_connack(uint8_t out[MQTT_SMALL_MAX], uint8_t version, const struct mqtt_connack *connack)
-{
+size_t mqtt_encode_connack(uint8_t out[MQTT_SMALL_MAX], uint8_t version, const struct mqtt_connack *connack) {
     uint8_t *at;
 
     assert(connack->assigned_client_id == NULL || strlen(connack->assigned_client_id) <= 64);
@@ -113,61 +90,52 @@ size_t mqtt_encode_connack(uint8_t out[MQTT_SMALL_MAX], uint8_t version, const s
     }
     out[3] = connack->reason;
     at = out + 5;
-    if (connack->reason == MQTT_SUCCESS)
-        at = put_connack_properties(at, connack);
+    if (connack->reason == MQTT_SUCCESS) at = put_connack_properties(at, connack);
     out[4] = (uint8_t)(at - out - 5); /* one byte each: the properties stay under 128 */
     out[1] = (uint8_t)(at - out - 2);
     return (size_t)(at - out);
 }
 
-size_t mqtt_encode_ack(uint8_t out[MQTT_SMALL_MAX], uint8_t version, enum mqtt_type type, uint16_t packet_id, enum mqtt_reason reason)
-{
+size_t mqtt_encode_ack(uint8_t out[MQTT_SMALL_MAX], uint8_t version, enum mqtt_type type, uint16_t packet_id,
+                       enum mqtt_reason reason) {
     out[0] = (uint8_t)(type << 4 | (type == MQTT_PUBREL ? 2 : 0));
     out[1] = 2;
     put_u16(out + 2, packet_id);
-    if (version < MQTT_50 || reason == MQTT_SUCCESS)
-        return 4;
+    if (version < MQTT_50 || reason == MQTT_SUCCESS) return 4;
     out[1] = 3;
     out[4] = (uint8_t)reason;
     return 5;
 }
 
-size_t mqtt_encode_pingresp(uint8_t out[MQTT_SMALL_MAX])
-{
+size_t mqtt_encode_pingresp(uint8_t out[MQTT_SMALL_MAX]) {
     out[0] = MQTT_PINGRESP << 4;
     out[1] = 0;
     return 2;
 }
 
-size_t mqtt_encode_disconnect(uint8_t out[MQTT_SMALL_MAX], enum mqtt_reason reason)
-{
+size_t mqtt_encode_disconnect(uint8_t out[MQTT_SMALL_MAX], enum mqtt_reason reason) {
     out[0] = MQTT_DISCONNECT << 4;
     out[1] = 1;
     out[2] = (uint8_t)reason;
     return 3;
 }
 
-static uint32_t suback_properties_size(const char *reason_string)
-{
+static uint32_t suback_properties_size(const char *reason_string) {
     return reason_string != NULL ? 3 + (uint32_t)strlen(reason_string) : 0;
 }
 
-static uint32_t suback_remaining(uint8_t version, enum mqtt_type type, size_t code_count, const char *reason_string)
-{
-    if (version < MQTT_50)
-        return 2 + (type == MQTT_SUBACK ? (uint32_t)code_count : 0);
+static uint32_t suback_remaining(uint8_t version, enum mqtt_type type, size_t code_count, const char *reason_string) {
+    if (version < MQTT_50) return 2 + (type == MQTT_SUBACK ? (uint32_t)code_count : 0);
     return 2 + 1 + suback_properties_size(reason_string) + (uint32_t)code_count;
 }
 
-size_t mqtt_suback_size(uint8_t version, enum mqtt_type type, size_t code_count, const char *reason_string)
-{
+size_t mqtt_suback_size(uint8_t version, enum mqtt_type type, size_t code_count, const char *reason_string) {
     uint32_t remaining = suback_remaining(version, type, code_count, reason_string);
     return 1 + (size_t)varint_size(remaining) + remaining;
 }
 
-void mqtt_encode_suback(uint8_t *out, uint8_t version, enum mqtt_type type, uint16_t packet_id, const uint8_t *codes, size_t code_count,
-                        const char *reason_string)
-{
+void mqtt_encode_suback(uint8_t *out, uint8_t version, enum mqtt_type type, uint16_t packet_id, const uint8_t *codes,
+                        size_t code_count, const char *reason_string) {
     uint8_t *at = out;
 
     assert(reason_string == NULL || strlen(reason_string) <= 100);
@@ -176,42 +144,36 @@ void mqtt_encode_suback(uint8_t *out, uint8_t version, enum mqtt_type type, uint
     at = put_u16(at, packet_id);
     if (version >= MQTT_50) {
         *at++ = (uint8_t)suback_properties_size(reason_string);
-        if (reason_string != NULL)
-            at = put_text_property(at, PROP_REASON_STRING, reason_string);
+        if (reason_string != NULL) at = put_text_property(at, PROP_REASON_STRING, reason_string);
     }
-    if (version >= MQTT_50 || type == MQTT_SUBACK)
-        put_bytes(at, codes, code_count);
+    if (version >= MQTT_50 || type == MQTT_SUBACK) put_bytes(at, codes, code_count);
 }
 
 /* What does not fit a variable byte integer cannot be sent. */
 #define REMAINING_MAX 268435455u
 
-static uint64_t publish_properties_size(const struct mqtt_sending *sending)
-{
+static uint64_t publish_properties_size(const struct mqtt_sending *sending) {
     uint64_t size = sending->message->properties_size;
 
-    if (sending->expiry_left_s != UINT32_MAX)
-        size += 5;
+    if (sending->expiry_left_s != UINT32_MAX) size += 5;
     for (size_t i = 0; i < sending->identifier_count; i++)
         size += 1 + varint_size(sending->identifiers[i]);
     return size;
 }
 
-static uint64_t publish_remaining(const struct mqtt_sending *sending)
-{
-    uint64_t size = 2 + (uint64_t)sending->message->topic_size + (sending->qos > 0 ? 2 : 0) + sending->message->payload_size;
+static uint64_t publish_remaining(const struct mqtt_sending *sending) {
+    uint64_t size =
+        2 + (uint64_t)sending->message->topic_size + (sending->qos > 0 ? 2 : 0) + sending->message->payload_size;
 
     if (sending->version >= MQTT_50) {
         uint64_t properties = publish_properties_size(sending);
-        if (properties > REMAINING_MAX)
-            return UINT64_MAX;
+        if (properties > REMAINING_MAX) return UINT64_MAX;
         size += varint_size((uint32_t)properties) + properties;
     }
     return size;
 }
 
-size_t mqtt_publish_head_size(const struct mqtt_sending *sending, uint32_t *packet_size)
-{
+size_t mqtt_publish_head_size(const struct mqtt_sending *sending, uint32_t *packet_size) {
     uint64_t remaining = publish_remaining(sending);
 
     if (remaining > REMAINING_MAX) {
@@ -222,24 +184,20 @@ size_t mqtt_publish_head_size(const struct mqtt_sending *sending, uint32_t *pack
     return *packet_size - sending->message->payload_size;
 }
 
-void mqtt_encode_publish_head(uint8_t *out, const struct mqtt_sending *sending)
-{
+void mqtt_encode_publish_head(uint8_t *out, const struct mqtt_sending *sending) {
     const struct message *message = sending->message;
     uint8_t *at = out;
 
     *at++ = (uint8_t)(MQTT_PUBLISH << 4 | (sending->dup ? 8 : 0) | sending->qos << 1 | (sending->retain ? 1 : 0));
     at = put_varint(at, (uint32_t)publish_remaining(sending));
     at = put_text(at, message->topic, message->topic_size);
-    if (sending->qos > 0)
-        at = put_u16(at, sending->packet_id);
-    if (sending->version < MQTT_50)
-        return;
+    if (sending->qos > 0) at = put_u16(at, sending->packet_id);
+    if (sending->version < MQTT_50) return;
     at = put_varint(at, (uint32_t)publish_properties_size(sending));
     for (size_t i = 0; i < sending->identifier_count; i++) {
         *at++ = PROP_SUBSCRIPTION_IDENTIFIER;
         at = put_varint(at, sending->identifiers[i]);
     }
-    if (sending->expiry_left_s != UINT32_MAX)
-        at = put_u32_property(at, PROP_MESSAGE_EXPIRY, sending->expiry_left_s);
+    if (sending->expiry_left_s != UINT32_MAX) at = put_u32_property(at, PROP_MESSAGE_EXPIRY, sending->expiry_left_s);
     put_bytes(at, message->properties, message->properties_size);
 }

@@ -2,21 +2,19 @@
 
 #include "broker/engine.h"
 
-static void send_ack(struct broker *broker, struct client *client, enum mqtt_type type, uint16_t packet_id, enum mqtt_reason reason)
-{
+static void send_ack(struct broker *broker, struct client *client, enum mqtt_type type, uint16_t packet_id,
+                     enum mqtt_reason reason) {
     uint8_t packet[MQTT_SMALL_MAX];
 
     client_send(broker, client, packet, mqtt_encode_ack(packet, client->version, type, packet_id, reason));
 }
 
 /* An id that is not in flight is no fault: the acknowledgement may be of a session or a publication that is no more. */
-static void on_puback(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_ack *ack)
-{
+static void on_puback(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_ack *ack) {
     struct session *session = client->session;
     struct outgoing *outgoing = session_inflight(session, ack->packet_id);
 
-    if (outgoing == NULL)
-        return;
+    if (outgoing == NULL) return;
     if (outgoing->qos != 1) {
         client_fault(broker, now_ms, client, MQTT_PROTOCOL_ERROR);
         return;
@@ -25,14 +23,12 @@ static void on_puback(struct broker *broker, uint64_t now_ms, struct client *cli
     session_pump(broker, now_ms, session);
 }
 
-static void on_pubrec(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_ack *ack)
-{
+static void on_pubrec(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_ack *ack) {
     struct session *session = client->session;
     struct outgoing *outgoing = session_inflight(session, ack->packet_id);
 
     if (outgoing == NULL) {
-        if (ack->reason < 0x80)
-            send_ack(broker, client, MQTT_PUBREL, ack->packet_id, MQTT_PACKET_ID_NOT_FOUND);
+        if (ack->reason < 0x80) send_ack(broker, client, MQTT_PUBREL, ack->packet_id, MQTT_PACKET_ID_NOT_FOUND);
         return;
     }
     if (outgoing->qos != 2) {
@@ -51,16 +47,15 @@ static void on_pubrec(struct broker *broker, uint64_t now_ms, struct client *cli
     if (outgoing->in_air)
         send_ack(broker, client, MQTT_PUBREL, ack->packet_id, MQTT_SUCCESS);
     else
-        session_pump(broker, now_ms, session); /* answered on this connection before it was sent again: its turn comes */
+        session_pump(broker, now_ms,
+                     session); /* answered on this connection before it was sent again: its turn comes */
 }
 
-static void on_pubcomp(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_ack *ack)
-{
+static void on_pubcomp(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_ack *ack) {
     struct session *session = client->session;
     struct outgoing *outgoing = session_inflight(session, ack->packet_id);
 
-    if (outgoing == NULL)
-        return;
+    if (outgoing == NULL) return;
     if (outgoing->qos != 2 || !outgoing->released) {
         client_fault(broker, now_ms, client, MQTT_PROTOCOL_ERROR);
         return;
@@ -69,8 +64,8 @@ static void on_pubcomp(struct broker *broker, uint64_t now_ms, struct client *cl
     session_pump(broker, now_ms, session);
 }
 
-void on_ack(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body)
-{
+void on_ack(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
+            struct mqtt_view body) {
     struct mqtt_ack ack;
     enum mqtt_reason reason = mqtt_decode_ack(client->version, frame, body, &ack);
 
@@ -79,18 +74,12 @@ void on_ack(struct broker *broker, uint64_t now_ms, struct client *client, const
         return;
     }
     switch (frame->type) {
-    case MQTT_PUBACK:
-        on_puback(broker, now_ms, client, &ack);
-        break;
-    case MQTT_PUBREC:
-        on_pubrec(broker, now_ms, client, &ack);
-        break;
+    case MQTT_PUBACK: on_puback(broker, now_ms, client, &ack); break;
+    case MQTT_PUBREC: on_pubrec(broker, now_ms, client, &ack); break;
     case MQTT_PUBREL:
         reason = session_received_remove(client->session, ack.packet_id) ? MQTT_SUCCESS : MQTT_PACKET_ID_NOT_FOUND;
         send_ack(broker, client, MQTT_PUBCOMP, ack.packet_id, reason);
         break;
-    default:
-        on_pubcomp(broker, now_ms, client, &ack);
-        break;
+    default: on_pubcomp(broker, now_ms, client, &ack); break;
     }
 }

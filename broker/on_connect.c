@@ -9,8 +9,7 @@
 /* Ours, so that sessions have a bounded size; MQTT-3.1.3-5 asks for 23. */
 enum { CLIENT_ID_SIZE_MAX = 1024 };
 
-static void send_connack(struct broker *broker, struct client *client, const struct mqtt_connack *connack)
-{
+static void send_connack(struct broker *broker, struct client *client, const struct mqtt_connack *connack) {
     uint8_t packet[MQTT_SMALL_MAX];
     size_t size = mqtt_encode_connack(packet, client->version, connack);
 
@@ -21,64 +20,59 @@ static void send_connack(struct broker *broker, struct client *client, const str
 }
 
 /* Refuses the connection. version is that in which the client understands the answer, 0 if there is none. */
-static void refuse(struct broker *broker, uint64_t now_ms, struct client *client, uint8_t version, enum mqtt_reason reason)
-{
+static void refuse(struct broker *broker, uint64_t now_ms, struct client *client, uint8_t version,
+                   enum mqtt_reason reason) {
     struct mqtt_connack connack = {.reason = (uint8_t)reason};
 
     broker->counters.connects_refused++;
     client->version = version;
-    if (version != 0)
-        send_connack(broker, client, &connack);
+    if (version != 0) send_connack(broker, client, &connack);
     client_end(broker, now_ms, client, MQTT_SUCCESS, WILL_DROPPED);
 }
 
-static void refuse_malformed(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connect *connect, enum mqtt_reason reason)
-{
+static void refuse_malformed(struct broker *broker, uint64_t now_ms, struct client *client,
+                             const struct mqtt_connect *connect, enum mqtt_reason reason) {
     uint8_t version = 0;
 
     if (connect->version >= MQTT_50)
         version = MQTT_50;
     else if (reason == MQTT_UNSUPPORTED_VERSION)
         version = MQTT_311; /* 3.1 and older know this answer too; for other faults 3.1.1 has none */
-    if (reason != MQTT_UNSUPPORTED_VERSION)
-        broker->counters.protocol_errors++;
-    broker_note_add(broker, BROKER_NOTE_INFO, "CONNECT from %s refused (reason 0x%02X, protocol level %u)", client->address, reason,
-                    (unsigned)connect->version);
+    if (reason != MQTT_UNSUPPORTED_VERSION) broker->counters.protocol_errors++;
+    broker_note_add(broker, BROKER_NOTE_INFO, "CONNECT from %s refused (reason 0x%02X, protocol level %u)",
+                    client->address, reason, (unsigned)connect->version);
     refuse(broker, now_ms, client, version, reason);
 }
 
 /* A client id that nobody has, of letters and digits (MQTT 5.0 section 3.1.3.1). */
-static size_t assign_client_id(struct broker *broker, char *out, size_t out_size)
-{
+static size_t assign_client_id(struct broker *broker, char *out, size_t out_size) {
     int size;
 
     do {
         uint64_t counter = ++broker->id_counter;
-        size = snprintf(out, out_size, "auto%016llx", (unsigned long long)hash_bytes(broker->seed, &counter, sizeof counter));
+        size = snprintf(out, out_size, "auto%016llx",
+                        (unsigned long long)hash_bytes(broker->seed, &counter, sizeof counter));
     } while (session_find(broker, out, (size_t)size) != NULL);
     return (size_t)size;
 }
 
-static enum mqtt_reason check(const struct broker *broker, const struct client *client, const struct mqtt_connect *connect)
-{
+static enum mqtt_reason check(const struct broker *broker, const struct client *client,
+                              const struct mqtt_connect *connect) {
     const struct broker_questions *questions = &broker->questions;
 
-    if (connect->has_auth_method)
-        return MQTT_BAD_AUTH_METHOD;
-    if (connect->client_id.size > CLIENT_ID_SIZE_MAX)
-        return MQTT_CLIENT_ID_INVALID;
+    if (connect->has_auth_method) return MQTT_BAD_AUTH_METHOD;
+    if (connect->client_id.size > CLIENT_ID_SIZE_MAX) return MQTT_CLIENT_ID_INVALID;
     if (connect->version < MQTT_50 && connect->client_id.size == 0 && !connect->clean_start)
         return MQTT_CLIENT_ID_INVALID; /* MQTT 3.1.1: MQTT-3.1.3-8 */
-    if (questions->may_connect == NULL)
-        return MQTT_SUCCESS;
-    return questions->may_connect(questions->context, client->from_loopback, (const char *)connect->client_id.bytes, connect->client_id.size,
-                                  connect->has_user_name ? (const char *)connect->user_name.bytes : NULL, connect->user_name.size,
-                                  connect->has_password ? connect->password.bytes : NULL, connect->password.size);
+    if (questions->may_connect == NULL) return MQTT_SUCCESS;
+    return questions->may_connect(
+        questions->context, client->from_loopback, (const char *)connect->client_id.bytes, connect->client_id.size,
+        connect->has_user_name ? (const char *)connect->user_name.bytes : NULL, connect->user_name.size,
+        connect->has_password ? connect->password.bytes : NULL, connect->password.size);
 }
 
 /* NULL when memory is short. */
-static struct message *will_new(const struct mqtt_connect *connect)
-{
+static struct message *will_new(const struct mqtt_connect *connect) {
     struct message template = {.qos = connect->will_qos,
                                .retain = connect->will_retain,
                                .topic = (const char *)connect->will_topic.bytes,
@@ -96,8 +90,8 @@ static struct message *will_new(const struct mqtt_connect *connect)
 }
 
 /* What an earlier connection or session of this client id leaves: the session to resume, or NULL. */
-static struct session *session_to_resume(struct broker *broker, uint64_t now_ms, const void *id, size_t size, bool clean_start)
-{
+static struct session *session_to_resume(struct broker *broker, uint64_t now_ms, const void *id, size_t size,
+                                         bool clean_start) {
     struct session *session = session_find(broker, id, size);
 
     if (session != NULL && session->client != NULL) {
@@ -112,23 +106,22 @@ static struct session *session_to_resume(struct broker *broker, uint64_t now_ms,
     return session;
 }
 
-static uint32_t granted_expiry_s(const struct broker *broker, const struct mqtt_connect *connect)
-{
+static uint32_t granted_expiry_s(const struct broker *broker, const struct mqtt_connect *connect) {
     uint32_t wanted = connect->session_expiry_s;
 
-    if (connect->version < MQTT_50)
-        wanted = connect->clean_start ? 0 : UINT32_MAX;
+    if (connect->version < MQTT_50) wanted = connect->clean_start ? 0 : UINT32_MAX;
     return wanted < broker->limits.session_expiry_max_s ? wanted : broker->limits.session_expiry_max_s;
 }
 
-static void take_options(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connect *connect)
-{
+static void take_options(struct broker *broker, uint64_t now_ms, struct client *client,
+                         const struct mqtt_connect *connect) {
     uint16_t keep_alive_max_s = (uint16_t)broker->limits.keep_alive_max_s;
 
     client->version = connect->version;
     client->packet_size_max = connect->packet_size_max;
     client->no_problem_information = connect->no_problem_information;
-    client->window = connect->receive_max < broker->limits.inflight_max ? connect->receive_max : (uint16_t)broker->limits.inflight_max;
+    client->window = connect->receive_max < broker->limits.inflight_max ? connect->receive_max
+                                                                        : (uint16_t)broker->limits.inflight_max;
     client->keep_alive_s = connect->keep_alive_s;
     /* A 3.1.1 client cannot be told of another keep alive than its own. */
     if (connect->version >= MQTT_50 && keep_alive_max_s != UINT16_MAX &&
@@ -140,9 +133,8 @@ static void take_options(struct broker *broker, uint64_t now_ms, struct client *
         timer_set(&broker->client_timers, &client->timer, now_ms + client->keep_alive_s * 1500u);
 }
 
-static void accept(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connect *connect, bool resumed,
-                   const char *assigned_client_id)
-{
+static void accept(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connect *connect,
+                   bool resumed, const char *assigned_client_id) {
     struct session *session = client->session;
     struct mqtt_connack connack = {.session_present = resumed,
                                    .receive_max = (uint16_t)broker->limits.inflight_max,
@@ -162,12 +154,11 @@ static void accept(struct broker *broker, uint64_t now_ms, struct client *client
 }
 
 /* Whether this CONNECT is welcome; gives it a client id if it has none, in assigned. */
-static enum mqtt_reason judge(struct broker *broker, const struct client *client, struct mqtt_connect *connect, char *assigned, size_t assigned_size)
-{
+static enum mqtt_reason judge(struct broker *broker, const struct client *client, struct mqtt_connect *connect,
+                              char *assigned, size_t assigned_size) {
     enum mqtt_reason reason = check(broker, client, connect);
 
-    if (reason != MQTT_SUCCESS)
-        return reason;
+    if (reason != MQTT_SUCCESS) return reason;
     if (connect->client_id.size == 0) {
         connect->client_id.size = (uint32_t)assign_client_id(broker, assigned, assigned_size);
         connect->client_id.bytes = (const uint8_t *)assigned;
@@ -179,17 +170,16 @@ static enum mqtt_reason judge(struct broker *broker, const struct client *client
 }
 
 /* Gives the client its session, old or new. False when memory is short; the client is then as before. */
-static bool open_session(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connect *connect, bool *resumed)
-{
+static bool open_session(struct broker *broker, uint64_t now_ms, struct client *client,
+                         const struct mqtt_connect *connect, bool *resumed) {
     struct message *will = connect->has_will ? will_new(connect) : NULL;
     struct session *session;
 
-    if (connect->has_will && will == NULL)
-        return false;
-    session = session_to_resume(broker, now_ms, connect->client_id.bytes, connect->client_id.size, connect->clean_start);
+    if (connect->has_will && will == NULL) return false;
+    session =
+        session_to_resume(broker, now_ms, connect->client_id.bytes, connect->client_id.size, connect->clean_start);
     *resumed = session != NULL;
-    if (session == NULL)
-        session = session_new(broker, connect->client_id.bytes, connect->client_id.size);
+    if (session == NULL) session = session_new(broker, connect->client_id.bytes, connect->client_id.size);
     if (session == NULL) {
         message_unref(will);
         return false;
@@ -199,13 +189,12 @@ static bool open_session(struct broker *broker, uint64_t now_ms, struct client *
     session->will = will;
     session->will_delay_s = connect->will_delay_s;
     session->will_expiry_s = connect->will_expiry_s;
-    if (will != NULL)
-        will->publisher = session->number;
+    if (will != NULL) will->publisher = session->number;
     return true;
 }
 
-void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body)
-{
+void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
+                struct mqtt_view body) {
     struct mqtt_connect connect;
     enum mqtt_reason reason;
     char assigned[32] = "";

@@ -7,16 +7,14 @@
 #include <string.h>
 
 /* Keeps the topic under its alias (MQTT 5.0 section 3.3.2.3.4). */
-static enum mqtt_reason alias_set(struct broker *broker, struct client *client, uint16_t alias, struct mqtt_view topic)
-{
+static enum mqtt_reason alias_set(struct broker *broker, struct client *client, uint16_t alias,
+                                  struct mqtt_view topic) {
     struct mqtt_view *place;
     uint8_t *copy;
 
-    if (client->aliases == NULL)
-        client->aliases = calloc(broker->limits.topic_alias_max, sizeof *client->aliases);
+    if (client->aliases == NULL) client->aliases = calloc(broker->limits.topic_alias_max, sizeof *client->aliases);
     copy = client->aliases != NULL ? malloc(topic.size) : NULL;
-    if (copy == NULL)
-        return MQTT_QUOTA_EXCEEDED;
+    if (copy == NULL) return MQTT_QUOTA_EXCEEDED;
     memcpy(copy, topic.bytes, topic.size);
     place = &client->aliases[alias - 1];
     free((void *)(uintptr_t)place->bytes);
@@ -24,23 +22,17 @@ static enum mqtt_reason alias_set(struct broker *broker, struct client *client, 
     return MQTT_SUCCESS;
 }
 
-static enum mqtt_reason resolve_alias(struct broker *broker, struct client *client, struct mqtt_publish *publish)
-{
-    if (publish->topic_alias == 0)
-        return MQTT_SUCCESS;
-    if (publish->topic_alias > broker->limits.topic_alias_max)
-        return MQTT_TOPIC_ALIAS_INVALID; /* MQTT-3.3.2-9 */
-    if (publish->topic.size > 0)
-        return alias_set(broker, client, publish->topic_alias, publish->topic);
-    if (client->aliases == NULL || client->aliases[publish->topic_alias - 1].size == 0)
-        return MQTT_PROTOCOL_ERROR;
+static enum mqtt_reason resolve_alias(struct broker *broker, struct client *client, struct mqtt_publish *publish) {
+    if (publish->topic_alias == 0) return MQTT_SUCCESS;
+    if (publish->topic_alias > broker->limits.topic_alias_max) return MQTT_TOPIC_ALIAS_INVALID; /* MQTT-3.3.2-9 */
+    if (publish->topic.size > 0) return alias_set(broker, client, publish->topic_alias, publish->topic);
+    if (client->aliases == NULL || client->aliases[publish->topic_alias - 1].size == 0) return MQTT_PROTOCOL_ERROR;
     publish->topic = client->aliases[publish->topic_alias - 1];
     return MQTT_SUCCESS;
 }
 
 /* NULL when memory is short. */
-static struct message *message_of(uint64_t now_ms, const struct client *client, const struct mqtt_publish *publish)
-{
+static struct message *message_of(uint64_t now_ms, const struct client *client, const struct mqtt_publish *publish) {
     struct message template = {.qos = publish->qos,
                                .retain = publish->retain,
                                .topic = (const char *)publish->topic.bytes,
@@ -53,43 +45,40 @@ static struct message *message_of(uint64_t now_ms, const struct client *client, 
                                .expires_at_ms = UINT64_MAX};
     struct message *message;
 
-    if (publish->expiry_s != UINT32_MAX)
-        template.expires_at_ms = now_ms + publish->expiry_s * 1000ull;
+    if (publish->expiry_s != UINT32_MAX) template.expires_at_ms = now_ms + publish->expiry_s * 1000ull;
     message = message_new(&template);
     if (message != NULL && publish->has_hop_properties)
         message->properties_size = props_strip((uint8_t *)(uintptr_t)message->properties, message->properties_size);
     return message;
 }
 
-static void acknowledge(struct broker *broker, struct client *client, const struct mqtt_publish *publish)
-{
+static void acknowledge(struct broker *broker, struct client *client, const struct mqtt_publish *publish) {
     uint8_t packet[MQTT_SMALL_MAX];
     enum mqtt_type type = publish->qos == 1 ? MQTT_PUBACK : MQTT_PUBREC;
 
     if (publish->qos > 0)
-        client_send(broker, client, packet, mqtt_encode_ack(packet, client->version, type, publish->packet_id, MQTT_SUCCESS));
+        client_send(broker, client, packet,
+                    mqtt_encode_ack(packet, client->version, type, publish->packet_id, MQTT_SUCCESS));
 }
 
 /* Whether this QoS 2 publication is a repetition of one that was routed (MQTT-4.3.3-10), or one too many. */
-static enum mqtt_reason check_qos2(struct broker *broker, const struct client *client, const struct mqtt_publish *publish, bool *again)
-{
+static enum mqtt_reason check_qos2(struct broker *broker, const struct client *client,
+                                   const struct mqtt_publish *publish, bool *again) {
     *again = session_received_has(client->session, publish->packet_id);
     if (!*again && client->version >= MQTT_50 && client->session->received_count >= broker->limits.inflight_max)
         return MQTT_RECEIVE_MAX_EXCEEDED; /* section 3.3.4 */
     return MQTT_SUCCESS;
 }
 
-void on_publish(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body)
-{
+void on_publish(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
+                struct mqtt_view body) {
     struct mqtt_publish publish;
     struct message *message;
     bool again = false;
     enum mqtt_reason reason = mqtt_decode_publish(client->version, frame, body, &publish);
 
-    if (reason == MQTT_SUCCESS)
-        reason = resolve_alias(broker, client, &publish);
-    if (reason == MQTT_SUCCESS && publish.qos == 2)
-        reason = check_qos2(broker, client, &publish, &again);
+    if (reason == MQTT_SUCCESS) reason = resolve_alias(broker, client, &publish);
+    if (reason == MQTT_SUCCESS && publish.qos == 2) reason = check_qos2(broker, client, &publish, &again);
     if (reason != MQTT_SUCCESS) {
         client_fault(broker, now_ms, client, reason);
         return;

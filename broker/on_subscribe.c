@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct subscription subscription_of(uint8_t options, uint32_t identifier)
-{
+static struct subscription subscription_of(uint8_t options, uint32_t identifier) {
     return (struct subscription){.qos = options & 3,
                                  .no_local = options & 4,
                                  .retain_as_published = options & 8,
@@ -16,46 +15,40 @@ static struct subscription subscription_of(uint8_t options, uint32_t identifier)
 }
 
 /* A filter whose wildcards are well placed, however deep. */
-static bool wildcards_valid(const char *filter, size_t size)
-{
+static bool wildcards_valid(const char *filter, size_t size) {
     for (size_t i = 0; i < size; i++) {
-        if (filter[i] != '+' && filter[i] != '#')
-            continue;
+        if (filter[i] != '+' && filter[i] != '#') continue;
         if ((i > 0 && filter[i - 1] != '/') || (i + 1 < size && (filter[i] == '#' || filter[i + 1] != '/')))
             return false;
     }
     return size > 0;
 }
 
-/* Faults of the packet as a whole, before anything of it is done. Its size is that of the filters with their final place. */
-static enum mqtt_reason check(struct mqtt_subscribe walk, size_t *text_size)
-{
+/* Faults of the packet as a whole, before anything of it is done. Its size is that of the filters with their final
+ * place. */
+static enum mqtt_reason check(struct mqtt_subscribe walk, size_t *text_size) {
     struct mqtt_view filter;
     uint8_t options;
 
     *text_size = 0;
     while (mqtt_next_filter(MQTT_SUBSCRIBE, &walk, &filter, &options)) {
         const char *text = (const char *)filter.bytes;
-        if (!wildcards_valid(text, filter.size))
-            return MQTT_MALFORMED; /* MQTT-4.7.1-1, MQTT-4.7.3-1 */
-        if (topic_is_shared(text, filter.size) && (options & 4))
-            return MQTT_PROTOCOL_ERROR; /* MQTT-3.8.3-4 */
+        if (!wildcards_valid(text, filter.size)) return MQTT_MALFORMED; /* MQTT-4.7.1-1, MQTT-4.7.3-1 */
+        if (topic_is_shared(text, filter.size) && (options & 4)) return MQTT_PROTOCOL_ERROR; /* MQTT-3.8.3-4 */
         *text_size += filter.size;
     }
     return MQTT_SUCCESS;
 }
 
 /* Room for the answer: one allocation with the filters, their texts and the codes. NULL when memory is short. */
-static struct held *held_new(struct client *client, struct mqtt_subscribe *subscribe, size_t text_size)
-{
+static struct held *held_new(struct client *client, struct mqtt_subscribe *subscribe, size_t text_size) {
     size_t filters_size = subscribe->filter_count * sizeof(struct held_filter);
     struct held *held = calloc(1, sizeof *held + filters_size + subscribe->filter_count + text_size);
     struct mqtt_view filter;
     uint8_t options;
     char *text;
 
-    if (held == NULL)
-        return NULL;
+    if (held == NULL) return NULL;
     held->client = client;
     held->packet_id = subscribe->packet_id;
     held->codes = (uint8_t *)&held->filters[subscribe->filter_count];
@@ -70,8 +63,8 @@ static struct held *held_new(struct client *client, struct mqtt_subscribe *subsc
 }
 
 /* Subscribes to one filter and decides now what its SUBACK will say and whether retained messages follow it. */
-static void subscribe_one(struct broker *broker, uint64_t now_ms, struct session *session, struct held_filter *filter, bool v5)
-{
+static void subscribe_one(struct broker *broker, uint64_t now_ms, struct session *session, struct held_filter *filter,
+                          bool v5) {
     enum subs_result result = SUBS_NO_MEMORY;
 
     if (topic_is_shared(filter->text, filter->size)) {
@@ -82,46 +75,44 @@ static void subscribe_one(struct broker *broker, uint64_t now_ms, struct session
         filter->code = v5 ? MQTT_TOPIC_FILTER_INVALID : MQTT_UNSPECIFIED_ERROR;
         return;
     }
-    if (session->filter_count < broker->limits.subscriptions_per_client || session_holds(session, filter->text, filter->size))
+    if (session->filter_count < broker->limits.subscriptions_per_client ||
+        session_holds(session, filter->text, filter->size))
         result = session_subscribe(broker, now_ms, session, filter->text, filter->size, &filter->subscription);
     if (result == SUBS_NO_MEMORY) {
         filter->code = v5 ? MQTT_QUOTA_EXCEEDED : MQTT_UNSPECIFIED_ERROR;
         return;
     }
     filter->code = filter->subscription.qos;
-    filter->send_retained = filter->subscription.retain_handling == 0 || (filter->subscription.retain_handling == 1 && result == SUBS_OK);
+    filter->send_retained =
+        filter->subscription.retain_handling == 0 || (filter->subscription.retain_handling == 1 && result == SUBS_OK);
 }
 
 /* The barrier of what was granted; 0 if there is nothing to wait for. */
-static uint64_t barrier_of(struct broker *broker, uint64_t now_ms, const struct held *held)
-{
+static uint64_t barrier_of(struct broker *broker, uint64_t now_ms, const struct held *held) {
     const char **texts = malloc(held->filter_count * sizeof(const char *));
     size_t *sizes = malloc(held->filter_count * sizeof *sizes);
     size_t count = 0;
     uint64_t barrier = 0;
 
     for (uint32_t i = 0; texts != NULL && sizes != NULL && i < held->filter_count; i++) {
-        if (held->filters[i].code >= 0x80)
-            continue;
+        if (held->filters[i].code >= 0x80) continue;
         texts[count] = held->filters[i].text;
         sizes[count++] = held->filters[i].size;
     }
-    if (count > 0)
-        barrier = federation_barrier(broker->federation, now_ms, texts, sizes, count);
+    if (count > 0) barrier = federation_barrier(broker->federation, now_ms, texts, sizes, count);
     free(texts);
     free(sizes);
     return barrier;
 }
 
-void on_subscribe(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body)
-{
+void on_subscribe(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
+                  struct mqtt_view body) {
     struct mqtt_subscribe subscribe;
     struct held *held;
     size_t text_size = 0;
     enum mqtt_reason reason = mqtt_decode_subscribe(client->version, frame, body, &subscribe);
 
-    if (reason == MQTT_SUCCESS)
-        reason = check(subscribe, &text_size);
+    if (reason == MQTT_SUCCESS) reason = check(subscribe, &text_size);
     if (reason == MQTT_SUCCESS && client->held_count >= broker->limits.subscriptions_per_client)
         reason = MQTT_QUOTA_EXCEEDED;
     if (reason != MQTT_SUCCESS) {

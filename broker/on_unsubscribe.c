@@ -4,8 +4,8 @@
 
 #include <stdlib.h>
 
-void on_unsubscribe(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame, struct mqtt_view body)
-{
+void on_unsubscribe(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
+                    struct mqtt_view body) {
     struct mqtt_subscribe unsubscribe;
     struct mqtt_view filter;
     enum mqtt_reason reason = mqtt_decode_subscribe(client->version, frame, body, &unsubscribe);
@@ -24,7 +24,8 @@ void on_unsubscribe(struct broker *broker, uint64_t now_ms, struct client *clien
     }
     codes = packet + size;
     while (mqtt_next_filter(MQTT_UNSUBSCRIBE, &unsubscribe, &filter, &options)) {
-        enum subs_result result = session_unsubscribe(broker, now_ms, client->session, (const char *)filter.bytes, filter.size);
+        enum subs_result result =
+            session_unsubscribe(broker, now_ms, client->session, (const char *)filter.bytes, filter.size);
         codes[count++] = result == SUBS_OK ? MQTT_SUCCESS : MQTT_NO_SUBSCRIPTION_EXISTED;
     }
     mqtt_encode_suback(packet, client->version, MQTT_UNSUBACK, unsubscribe.packet_id, codes, count, NULL);

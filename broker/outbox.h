@@ -1,7 +1,7 @@
 /* What goes to one peer: publications in order, numbered, kept until the peer has acknowledged them.
  *
- * Numbers are contiguous, so the queue is a ring whose index is the number. What is dropped at the door gets no number; what is
- * given up later keeps its place without content, so that the receiver can tell "given up" from "lost".
+ * Numbers are contiguous, so the queue is a ring whose index is the number. What is dropped at the door gets no number;
+ * what is given up later keeps its place without content, so that the receiver can tell "given up" from "lost".
  */
 #ifndef BROKER_OUTBOX_H
 #define BROKER_OUTBOX_H
@@ -15,12 +15,12 @@ struct outbox_entry {
 
 struct outbox {
     struct outbox_entry *ring;
-    size_t capacity; /* a power of two, or 0 */
-    uint64_t base;   /* sequence of the oldest entry kept; everything below is acknowledged */
-    uint64_t next;   /* of the next to be sent; base to next - 1 are on their way */
+    size_t capacity;  /* a power of two, or 0 */
+    uint64_t base;    /* sequence of the oldest entry kept; everything below is acknowledged */
+    uint64_t next;    /* of the next to be sent; base to next - 1 are on their way */
     uint64_t highest; /* what next was at most; it is less after a rewind */
-    uint64_t end;    /* of the next to be put */
-    uint64_t bytes;  /* of live publications */
+    uint64_t end;     /* of the next to be put */
+    uint64_t bytes;   /* of live publications */
     uint64_t snapshot_bytes;
 };
 
@@ -29,8 +29,8 @@ void outbox_deinit(struct outbox *outbox);
 
 enum outbox_result { OUTBOX_OK = 0, OUTBOX_FULL = 1, OUTBOX_NO_MEMORY = -1 };
 
-/* Takes a reference of its own. Live publications of QoS 0 that are not retained are refused (FULL) above bytes_max, all others above
- * twice that; snapshots are never refused here: look at snapshot_bytes. */
+/* Takes a reference of its own. Live publications of QoS 0 that are not retained are refused (FULL) above bytes_max,
+ * all others above twice that; snapshots are never refused here: look at snapshot_bytes. */
 enum outbox_result outbox_put(struct outbox *outbox, struct message *message, bool snapshot, uint64_t bytes_max);
 
 /* The next entry to send, or NULL. outbox_sent() moves on. */
@@ -42,13 +42,13 @@ bool outbox_acknowledge(struct outbox *outbox, uint64_t expected);
 void outbox_give_up(struct outbox *outbox, struct outbox_entry *entry);
 /* Everything unacknowledged is to be sent again. */
 void outbox_rewind(struct outbox *outbox);
-/* The peer has forgotten what it saw: what was sent at QoS 0 may have arrived there and is given up ("at most once"). */
+/* The peer has forgotten what it saw: what was sent at QoS 0 may have arrived there and is given up ("at most once").
+ */
 void outbox_forget_sent_qos0(struct outbox *outbox);
 /* Drops everything; returns how many had content. The numbering goes on. */
 uint64_t outbox_clear(struct outbox *outbox);
 
-static inline uint64_t outbox_count(const struct outbox *outbox)
-{
+static inline uint64_t outbox_count(const struct outbox *outbox) {
     return outbox->end - outbox->base;
 }
 

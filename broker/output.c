@@ -17,8 +17,7 @@ struct chunk {
 
 #define CHUNK_ROOM (CHUNK_ALLOCATION - sizeof(struct chunk))
 
-void chunk_pool_deinit(struct chunk_pool *pool)
-{
+void chunk_pool_deinit(struct chunk_pool *pool) {
     while (pool->first != NULL) {
         struct chunk *chunk = pool->first;
         pool->first = chunk->next;
@@ -27,8 +26,7 @@ void chunk_pool_deinit(struct chunk_pool *pool)
     pool->count = 0;
 }
 
-static struct chunk *chunk_new(struct chunk_pool *pool, size_t size)
-{
+static struct chunk *chunk_new(struct chunk_pool *pool, size_t size) {
     size_t capacity = size > CHUNK_ROOM ? size : CHUNK_ROOM;
     struct chunk *chunk;
 
@@ -38,16 +36,14 @@ static struct chunk *chunk_new(struct chunk_pool *pool, size_t size)
         pool->count--;
     } else {
         chunk = malloc(sizeof *chunk + capacity);
-        if (chunk == NULL)
-            return NULL;
+        if (chunk == NULL) return NULL;
     }
     *chunk = (struct chunk){.capacity = capacity};
     chunk->bytes = chunk->room;
     return chunk;
 }
 
-static void chunk_free(struct chunk_pool *pool, struct chunk *chunk)
-{
+static void chunk_free(struct chunk_pool *pool, struct chunk *chunk) {
     message_unref(chunk->message);
     if (chunk->capacity == CHUNK_ROOM && pool->count < POOL_MAX) {
         chunk->next = pool->first;
@@ -58,14 +54,12 @@ static void chunk_free(struct chunk_pool *pool, struct chunk *chunk)
     }
 }
 
-static void add_chunk(struct output *output, struct chunk *chunk)
-{
+static void add_chunk(struct output *output, struct chunk *chunk) {
     *(output->last != NULL ? &output->last->next : &output->first) = chunk;
     output->last = chunk;
 }
 
-void output_deinit(struct output *output, struct chunk_pool *pool)
-{
+void output_deinit(struct output *output, struct chunk_pool *pool) {
     while (output->first != NULL) {
         struct chunk *chunk = output->first;
         output->first = chunk->next;
@@ -74,39 +68,34 @@ void output_deinit(struct output *output, struct chunk_pool *pool)
     *output = (struct output){0};
 }
 
-uint8_t *output_reserve(struct output *output, struct chunk_pool *pool, size_t size)
-{
+uint8_t *output_reserve(struct output *output, struct chunk_pool *pool, size_t size) {
     struct chunk *last = output->last;
 
     if (last == NULL || last->message != NULL || last->capacity - last->filled < size) {
         last = chunk_new(pool, size);
-        if (last == NULL)
-            return NULL;
+        if (last == NULL) return NULL;
         add_chunk(output, last);
     }
     return last->room + last->filled;
 }
 
-void output_commit(struct output *output, size_t size)
-{
+void output_commit(struct output *output, size_t size) {
     output->last->filled += size;
     output->bytes += size;
     assert(output->last->filled <= output->last->capacity);
 }
 
-int output_append(struct output *output, struct chunk_pool *pool, const void *bytes, size_t size)
-{
+int output_append(struct output *output, struct chunk_pool *pool, const void *bytes, size_t size) {
     uint8_t *room = output_reserve(output, pool, size);
 
-    if (room == NULL)
-        return -1;
+    if (room == NULL) return -1;
     memcpy(room, bytes, size);
     output_commit(output, size);
     return 0;
 }
 
-uint8_t *output_append_message(struct output *output, struct chunk_pool *pool, size_t head_size, struct message *message)
-{
+uint8_t *output_append_message(struct output *output, struct chunk_pool *pool, size_t head_size,
+                               struct message *message) {
     struct chunk *payload = malloc(sizeof *payload);
     uint8_t *head = payload != NULL ? output_reserve(output, pool, head_size) : NULL;
 
@@ -115,14 +104,14 @@ uint8_t *output_append_message(struct output *output, struct chunk_pool *pool, s
         return NULL;
     }
     output_commit(output, head_size);
-    *payload = (struct chunk){.message = message_ref(message), .bytes = message->payload, .filled = message->payload_size};
+    *payload =
+        (struct chunk){.message = message_ref(message), .bytes = message->payload, .filled = message->payload_size};
     add_chunk(output, payload);
     output->bytes += message->payload_size;
     return head;
 }
 
-size_t output_spans(const struct output *output, struct broker_span *spans, size_t span_max)
-{
+size_t output_spans(const struct output *output, struct broker_span *spans, size_t span_max) {
     size_t count = 0;
 
     for (const struct chunk *chunk = output->first; chunk != NULL && count < span_max; chunk = chunk->next)
@@ -131,8 +120,7 @@ size_t output_spans(const struct output *output, struct broker_span *spans, size
     return count;
 }
 
-void output_written(struct output *output, struct chunk_pool *pool, size_t size)
-{
+void output_written(struct output *output, struct chunk_pool *pool, size_t size) {
     assert(size <= output->bytes);
     output->bytes -= size;
     while (output->first != NULL) {
@@ -144,8 +132,7 @@ void output_written(struct output *output, struct chunk_pool *pool, size_t size)
         }
         size -= left;
         output->first = chunk->next;
-        if (output->first == NULL)
-            output->last = NULL;
+        if (output->first == NULL) output->last = NULL;
         chunk_free(pool, chunk);
     }
 }

@@ -1,7 +1,7 @@
 /* What is to be written to one client: a list of chunks, so that spans stay where they are until they are written.
  *
- * Small packets are encoded straight into the last chunk; a large payload is referenced where it lies, in its counted message.
- * Nothing is held while there is nothing to write.
+ * Small packets are encoded straight into the last chunk; a large payload is referenced where it lies, in its counted
+ * message. Nothing is held while there is nothing to write.
  */
 #ifndef BROKER_OUTPUT_H
 #define BROKER_OUTPUT_H
@@ -24,14 +24,16 @@ struct output {
 };
 void output_deinit(struct output *output, struct chunk_pool *pool);
 
-/* Contiguous room for size bytes at the end; NULL when memory is short. They count once output_commit() says how many are there. */
+/* Contiguous room for size bytes at the end; NULL when memory is short. They count once output_commit() says how many
+ * are there. */
 uint8_t *output_reserve(struct output *output, struct chunk_pool *pool, size_t size);
 void output_commit(struct output *output, size_t size);
 /* 0, or -1 when memory is short. */
 int output_append(struct output *output, struct chunk_pool *pool, const void *bytes, size_t size);
-/* Appends room for a head, which the caller fills (MQTT header of the message), and the message's payload by reference. NULL when memory
- * is short and nothing changed. */
-uint8_t *output_append_message(struct output *output, struct chunk_pool *pool, size_t head_size, struct message *message);
+/* Appends room for a head, which the caller fills (MQTT header of the message), and the message's payload by reference.
+ * NULL when memory is short and nothing changed. */
+uint8_t *output_append_message(struct output *output, struct chunk_pool *pool, size_t head_size,
+                               struct message *message);
 
 size_t output_spans(const struct output *output, struct broker_span *spans, size_t span_max);
 /* size is at most output->bytes. */

@@ -8,8 +8,7 @@
 #include <string.h>
 #include <utlist.h>
 
-static struct federation *enter(struct broker *broker, uint64_t now_ms)
-{
+static struct federation *enter(struct broker *broker, uint64_t now_ms) {
     struct federation *federation = broker_federation(broker);
     federation->now_ms = now_ms;
     return federation;
@@ -17,74 +16,63 @@ static struct federation *enter(struct broker *broker, uint64_t now_ms)
 
 /* ---- what the registry and the membership say ---- */
 
-void broker_peer_alive(struct broker *broker, uint64_t now_ms, const struct peer_id *id, const char *name, uint64_t epoch)
-{
+void broker_peer_alive(struct broker *broker, uint64_t now_ms, const struct peer_id *id, const char *name,
+                       uint64_t epoch) {
     struct federation *federation = enter(broker, now_ms);
     struct peer *peer = memcmp(id, &federation->id, sizeof *id) == 0 ? NULL : peers_make(federation, id);
     if (peer)
         peer_alive(federation, peer, name, epoch);
     else
-        broker_note_add(broker, BROKER_NOTE_WARNING, "no room for %s among the peers (peers_max, memory), or it is this broker itself", name);
+        broker_note_add(broker, BROKER_NOTE_WARNING,
+                        "no room for %s among the peers (peers_max, memory), or it is this broker itself", name);
 }
 
-void broker_peer_gone(struct broker *broker, uint64_t now_ms, const struct peer_id *id)
-{
+void broker_peer_gone(struct broker *broker, uint64_t now_ms, const struct peer_id *id) {
     struct federation *federation = enter(broker, now_ms);
     struct peer *peer = peers_find(federation, id);
-    if (peer)
-        peer_gone(federation, peer);
+    if (peer) peer_gone(federation, peer);
 }
 
 void broker_peer_row(struct broker *broker, uint64_t now_ms, const struct peer_id *id, enum row_kind kind,
-                     const char *filter, size_t filter_size, bool active)
-{
+                     const char *filter, size_t filter_size, bool active) {
     struct federation *federation = enter(broker, now_ms);
     struct peer *peer = peers_find(federation, id);
-    if (peer && peer->alive)
-        peer_row(federation, peer, kind, filter, filter_size, active);
+    if (peer && peer->alive) peer_row(federation, peer, kind, filter, filter_size, active);
 }
 
-void broker_peer_knows(struct broker *broker, uint64_t now_ms, const struct peer_id *id, uint64_t sequence)
-{
+void broker_peer_knows(struct broker *broker, uint64_t now_ms, const struct peer_id *id, uint64_t sequence) {
     struct federation *federation = enter(broker, now_ms);
     struct peer *peer = peers_find(federation, id);
-    if (!peer || sequence <= peer->known_sequence)
-        return;
+    if (!peer || sequence <= peer->known_sequence) return;
     peer->known_sequence = sequence;
     barrier_check_all(federation);
 }
 
-void broker_set_epoch(struct broker *broker, uint64_t now_ms, uint64_t epoch)
-{
+void broker_set_epoch(struct broker *broker, uint64_t now_ms, uint64_t epoch) {
     struct federation *federation = enter(broker, now_ms);
     struct link *link, *next;
-    if (epoch <= federation->epoch)
-        return;
+    if (epoch <= federation->epoch) return;
     federation->epoch = epoch;
     DL_FOREACH_SAFE(federation->links, link, next) {
         link_end(federation, link, BYE_CLOSING, "a later epoch of this broker begins");
     }
 }
 
-bool broker_next_row(struct broker *broker, struct broker_row_change *change)
-{
+bool broker_next_row(struct broker *broker, struct broker_row_change *change) {
     return rows_next(broker_federation(broker), change);
 }
 
-void broker_row_sequenced(struct broker *broker, uint64_t now_ms, uint64_t ticket, uint64_t sequence)
-{
+void broker_row_sequenced(struct broker *broker, uint64_t now_ms, uint64_t ticket, uint64_t sequence) {
     rows_sequenced(enter(broker, now_ms), ticket, sequence);
 }
 
 /* ---- links ---- */
 
-bool broker_next_dial(struct broker *broker, uint64_t now_ms, struct peer_id *id)
-{
+bool broker_next_dial(struct broker *broker, uint64_t now_ms, struct peer_id *id) {
     struct federation *federation = enter(broker, now_ms);
     for (size_t i = 0; federation->dial_due && i < federation->peer_count; i++) {
         struct peer *peer = federation->peers[i];
-        if (!peer || !peer_wants_dial(federation, peer))
-            continue;
+        if (!peer || !peer_wants_dial(federation, peer)) continue;
         peer->dial_ms = now_ms + BACKOFF_MIN_MS; /* whatever the caller makes of it, he is not asked again at once */
         *id = peer->id;
         return true;
@@ -93,80 +81,63 @@ bool broker_next_dial(struct broker *broker, uint64_t now_ms, struct peer_id *id
     return false;
 }
 
-void broker_dial_failed(struct broker *broker, uint64_t now_ms, const struct peer_id *id)
-{
+void broker_dial_failed(struct broker *broker, uint64_t now_ms, const struct peer_id *id) {
     struct federation *federation = enter(broker, now_ms);
     struct peer *peer = peers_find(federation, id);
     federation->counters.dials_failed++;
-    if (peer)
-        peer_back_off(federation, peer);
+    if (peer) peer_back_off(federation, peer);
 }
 
-broker_handle broker_link_open(struct broker *broker, uint64_t now_ms, bool dialled, const struct peer_id *id)
-{
+broker_handle broker_link_open(struct broker *broker, uint64_t now_ms, bool dialled, const struct peer_id *id) {
     struct federation *federation = enter(broker, now_ms);
     struct peer *peer = dialled ? peers_find(federation, id) : NULL;
-    if (dialled && (!peer || peer->attempt || peer->link))
-        return 0;
+    if (dialled && (!peer || peer->attempt || peer->link)) return 0;
     return link_open(federation, dialled, peer);
 }
 
-void broker_link_ready(struct broker *broker, uint64_t now_ms, broker_handle handle, const uint8_t key_thumbprint[32])
-{
+void broker_link_ready(struct broker *broker, uint64_t now_ms, broker_handle handle, const uint8_t key_thumbprint[32]) {
     struct federation *federation = enter(broker, now_ms);
     struct link *link = link_find(federation, handle);
-    if (link)
-        link_ready(federation, link, key_thumbprint);
+    if (link) link_ready(federation, link, key_thumbprint);
 }
 
-void broker_link_input(struct broker *broker, uint64_t now_ms, broker_handle handle, const uint8_t *bytes, size_t size, bool final)
-{
+void broker_link_input(struct broker *broker, uint64_t now_ms, broker_handle handle, const uint8_t *bytes, size_t size,
+                       bool final) {
     struct federation *federation = enter(broker, now_ms);
     struct link *link = link_find(federation, handle);
-    if (link)
-        link_input(federation, link, bytes, size, final);
+    if (link) link_input(federation, link, bytes, size, final);
 }
 
-void broker_link_closed(struct broker *broker, uint64_t now_ms, broker_handle handle)
-{
+void broker_link_closed(struct broker *broker, uint64_t now_ms, broker_handle handle) {
     struct federation *federation = enter(broker, now_ms);
     struct link *link = link_find(federation, handle);
-    if (link)
-        link_closed(federation, link);
+    if (link) link_closed(federation, link);
 }
 
-bool broker_next_link(struct broker *broker, broker_handle *handle)
-{
+bool broker_next_link(struct broker *broker, broker_handle *handle) {
     struct federation *federation = broker_federation(broker);
     struct link *link = federation->ready;
-    if (!link)
-        return false;
+    if (!link) return false;
     DL_DELETE2(federation->ready, link, ready_prev, ready_next);
     link->is_ready = false;
     *handle = link->handle;
     return true;
 }
 
-bool broker_link_output(struct broker *broker, uint64_t now_ms, broker_handle handle, struct broker_span *frame)
-{
+bool broker_link_output(struct broker *broker, uint64_t now_ms, broker_handle handle, struct broker_span *frame) {
     struct federation *federation = enter(broker, now_ms);
     struct link *link = link_find(federation, handle);
-    if (!link)
-        return false;
-    if (!link->out_given)
-        link->out_given = sender_next(federation, link);
-    if (!link->out_given)
-        return false;
+    if (!link) return false;
+    if (!link->out_given) link->out_given = sender_next(federation, link);
+    if (!link->out_given) return false;
     *frame = (struct broker_span){.bytes = link->out.bytes, .size = link->out.size};
     return true;
 }
 
-void broker_link_written(struct broker *broker, uint64_t now_ms, broker_handle handle)
-{
+void broker_link_written(struct broker *broker, uint64_t now_ms, broker_handle handle) {
     struct federation *federation = enter(broker, now_ms);
     struct link *link = link_find(federation, handle);
-    if (!link || !link->out_given)
-        return;
+    if (!link || !link->out_given) return;
     if (link->peer) {
         link->peer->totals.frames_sent++;
         link->peer->totals.bytes_sent += link->out.size;
@@ -175,18 +146,16 @@ void broker_link_written(struct broker *broker, uint64_t now_ms, broker_handle h
     frame_out_clear(&link->out);
 }
 
-bool broker_link_ended(const struct broker *broker, broker_handle handle)
-{
+bool broker_link_ended(const struct broker *broker, broker_handle handle) {
     const struct link *link = link_find(broker_federation(broker), handle);
     return !link || link->state == LINK_CLOSING;
 }
 
-int broker_set_identity(struct broker *broker, const uint8_t *token, size_t token_size, const struct peer_questions *questions)
-{
+int broker_set_identity(struct broker *broker, const uint8_t *token, size_t token_size,
+                        const struct peer_questions *questions) {
     struct federation *federation = broker_federation(broker);
     uint8_t *copy = token_size > 0 ? malloc(token_size) : NULL;
-    if (!copy)
-        return -1;
+    if (!copy) return -1;
     memcpy(copy, token, token_size);
     free(federation->token);
     federation->token = copy;
@@ -198,14 +167,12 @@ int broker_set_identity(struct broker *broker, const uint8_t *token, size_t toke
 
 /* ---- listings ---- */
 
-bool broker_link_at(const struct broker *broker, size_t index, struct link_info *info)
-{
+bool broker_link_at(const struct broker *broker, size_t index, struct link_info *info) {
     const struct federation *federation = broker_federation(broker);
     for (size_t i = 0; i < federation->peer_count; i++) {
         const struct peer *peer = federation->peers[i];
         const struct link *link = peer ? (peer->link ? peer->link : peer->attempt) : NULL;
-        if (!peer || (!link && peer->totals.frames_sent + peer->totals.frames_received == 0) || index-- > 0)
-            continue;
+        if (!peer || (!link && peer->totals.frames_sent + peer->totals.frames_received == 0) || index-- > 0) continue;
         *info = peer->totals;
         info->peer = peer->id;
         memcpy(info->name, peer->name, sizeof info->name);
@@ -221,7 +188,6 @@ bool broker_link_at(const struct broker *broker, size_t index, struct link_info 
     return false;
 }
 
-void broker_read_peering_counters(const struct broker *broker, struct peering_counters *out)
-{
+void broker_read_peering_counters(const struct broker *broker, struct peering_counters *out) {
     *out = broker_federation(broker)->counters;
 }

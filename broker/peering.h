@@ -21,8 +21,10 @@ enum row_kind { ROW_NEWPUB = 1, ROW_NEWSUB = 2 };
 /* ---- what the registry and the membership say ---- */
 
 /* A verified peer is alive under this epoch. A higher epoch than before means that it restarted and
- * forgot its joins; its rows are gone too, those of the new run follow. Calling it again with the same epoch is harmless. */
-void broker_peer_alive(struct broker *broker, uint64_t now_ms, const struct peer_id *peer, const char *name, uint64_t epoch);
+ * forgot its joins; its rows are gone too, those of the new run follow. Calling it again with the same epoch is
+ * harmless. */
+void broker_peer_alive(struct broker *broker, uint64_t now_ms, const struct peer_id *peer, const char *name,
+                       uint64_t epoch);
 /* The peer left, is down, or lost its right to be here: its rows, joins and links go. */
 void broker_peer_gone(struct broker *broker, uint64_t now_ms, const struct peer_id *peer);
 /* A row of an alive peer appeared or disappeared. A newpub row may be a cover wider than the topics;
@@ -42,12 +44,13 @@ struct broker_row_change {
     uint64_t ticket; /* to be given to broker_row_sequenced */
 };
 bool broker_next_row(struct broker *broker, struct broker_row_change *change);
-/* The row of that ticket is in the registry log under this sequence (0: it could not be put there); SUBACKs that depend on it wait for
- * the peers to know it. */
+/* The row of that ticket is in the registry log under this sequence (0: it could not be put there); SUBACKs that depend
+ * on it wait for the peers to know it. */
 void broker_row_sequenced(struct broker *broker, uint64_t now_ms, uint64_t ticket, uint64_t sequence);
 
-/* This broker's own epoch was raised (gossip found that others remember a later run): its links begin anew under it, since a peer
- * that knows the new epoch refuses a hello with the old one. A lower one than the present changes nothing. */
+/* This broker's own epoch was raised (gossip found that others remember a later run): its links begin anew under it,
+ * since a peer that knows the new epoch refuses a hello with the old one. A lower one than the present changes nothing.
+ */
 void broker_set_epoch(struct broker *broker, uint64_t now_ms, uint64_t epoch);
 
 /* ---- links ---- */
@@ -57,13 +60,15 @@ void broker_set_epoch(struct broker *broker, uint64_t now_ms, uint64_t epoch);
 bool broker_next_dial(struct broker *broker, uint64_t now_ms, struct peer_id *peer);
 void broker_dial_failed(struct broker *broker, uint64_t now_ms, const struct peer_id *peer);
 
-/* A transport is under way (dialled: to the peer named) or has arrived (accepted: peer is NULL until its hello). Returns 0 when too many. */
+/* A transport is under way (dialled: to the peer named) or has arrived (accepted: peer is NULL until its hello).
+ * Returns 0 when too many. */
 broker_handle broker_link_open(struct broker *broker, uint64_t now_ms, bool dialled, const struct peer_id *peer);
-/* The TLS handshake is done; key_thumbprint is the SHA-256 RFC 7638 thumbprint of the far end's key. Now the hello goes out
- * (both sides send one). For an accepted link both calls come together. */
+/* The TLS handshake is done; key_thumbprint is the SHA-256 RFC 7638 thumbprint of the far end's key. Now the hello goes
+ * out (both sides send one). For an accepted link both calls come together. */
 void broker_link_ready(struct broker *broker, uint64_t now_ms, broker_handle link, const uint8_t key_thumbprint[32]);
 /* A piece of a WebSocket message; final marks its last piece. One message is one frame. */
-void broker_link_input(struct broker *broker, uint64_t now_ms, broker_handle link, const uint8_t *bytes, size_t size, bool final);
+void broker_link_input(struct broker *broker, uint64_t now_ms, broker_handle link, const uint8_t *bytes, size_t size,
+                       bool final);
 void broker_link_closed(struct broker *broker, uint64_t now_ms, broker_handle link);
 
 /* The next link that has a frame to send or is to be closed; false when there is none. */
@@ -85,10 +90,12 @@ struct peer_answer {
 struct peer_questions {
     void *context;
     /* Is the holder of this key, who shows this token, a broker of our federation? */
-    void (*who_is)(void *context, const uint8_t key_thumbprint[32], const uint8_t *token, size_t token_size, struct peer_answer *answer);
+    void (*who_is)(void *context, const uint8_t key_thumbprint[32], const uint8_t *token, size_t token_size,
+                   struct peer_answer *answer);
 };
 /* The token this broker shows in its hello; copied. Without it no link is made. May be called again to renew. */
-int broker_set_identity(struct broker *broker, const uint8_t *token, size_t token_size, const struct peer_questions *questions);
+int broker_set_identity(struct broker *broker, const uint8_t *token, size_t token_size,
+                        const struct peer_questions *questions);
 
 /* ---- listings ---- */
 
@@ -102,13 +109,13 @@ struct link_info {
     uint32_t joined_here, joined_there; /* filters this peer joined at us, and we at it */
     uint64_t publications_sent, publications_received, frames_sent, frames_received, bytes_sent, bytes_received;
     uint64_t invites_sent, invites_received;
-    uint64_t repeated;  /* received again and dropped */
-    uint64_t lost;      /* gaps in the received sequence */
-    uint64_t dropped;   /* not sent: outbox full or replay window over */
+    uint64_t repeated; /* received again and dropped */
+    uint64_t lost;     /* gaps in the received sequence */
+    uint64_t dropped;  /* not sent: outbox full or replay window over */
     uint64_t outbox_messages, outbox_bytes;
 };
-/* Fills info for the link at position index (0, 1, ...) in a stable order; false past the end. One entry per peer with a link, or with
- * counters from an earlier one (state then LINK_CLOSING if none is open). */
+/* Fills info for the link at position index (0, 1, ...) in a stable order; false past the end. One entry per peer with
+ * a link, or with counters from an earlier one (state then LINK_CLOSING if none is open). */
 bool broker_link_at(const struct broker *broker, size_t index, struct link_info *info);
 
 struct peering_counters {

@@ -11,25 +11,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct peer *peers_find(const struct federation *federation, const struct peer_id *id)
-{
+struct peer *peers_find(const struct federation *federation, const struct peer_id *id) {
     for (size_t i = 0; i < federation->peer_count; i++) {
         struct peer *peer = federation->peers[i];
-        if (peer && memcmp(&peer->id, id, sizeof *id) == 0)
-            return peer;
+        if (peer && memcmp(&peer->id, id, sizeof *id) == 0) return peer;
     }
     return NULL;
 }
 
 /* A slot of the table; when it is full, that of a peer that is gone and kept for its counters only. */
-static size_t free_slot(struct federation *federation)
-{
+static size_t free_slot(struct federation *federation) {
     for (size_t i = 0; i < federation->peer_count; i++) {
-        if (!federation->peers[i])
-            return i;
+        if (!federation->peers[i]) return i;
     }
-    if (federation->peer_count < federation->peer_capacity)
-        return federation->peer_count;
+    if (federation->peer_count < federation->peer_capacity) return federation->peer_count;
     if (federation->peer_capacity < federation->limits.peers_max) {
         size_t capacity = federation->peer_capacity ? federation->peer_capacity * 2 : 8;
         struct peer **peers = realloc(federation->peers, capacity * sizeof(struct peer *));
@@ -49,15 +44,12 @@ static size_t free_slot(struct federation *federation)
     return SIZE_MAX;
 }
 
-struct peer *peers_make(struct federation *federation, const struct peer_id *id)
-{
+struct peer *peers_make(struct federation *federation, const struct peer_id *id) {
     struct peer *peer = peers_find(federation, id);
-    if (peer)
-        return peer;
+    if (peer) return peer;
     size_t index = free_slot(federation);
     peer = index >= federation->limits.peers_max || index >= PEERS_INDEX_MAX ? NULL : calloc(1, sizeof *peer);
-    if (!peer)
-        return NULL;
+    if (!peer) return NULL;
     peer->subscriber.kind = SUBSCRIBER_PEER;
     peer->rows.subscriber.kind = SUBSCRIBER_PEER;
     peer->rows.peer = peer;
@@ -74,13 +66,11 @@ struct peer *peers_make(struct federation *federation, const struct peer_id *id)
     names_init(&peer->invites, seed);
     outbox_init(&peer->outbox);
     federation->peers[index] = peer;
-    if (index == federation->peer_count)
-        federation->peer_count++;
+    if (index == federation->peer_count) federation->peer_count++;
     return peer;
 }
 
-static void clear_rows(struct federation *federation, struct peer *peer)
-{
+static void clear_rows(struct federation *federation, struct peer *peer) {
     while (peer->newpub.first) {
         struct named *named = peer->newpub.first;
         names_remove(&peer->newpub, named);
@@ -96,8 +86,7 @@ static void clear_rows(struct federation *federation, struct peer *peer)
     names_deinit(&peer->newsub);
 }
 
-static void forget(struct federation *federation, struct peer *peer)
-{
+static void forget(struct federation *federation, struct peer *peer) {
     clear_rows(federation, peer);
     interest_forget(federation, peer);
     group_clear(federation, peer);
@@ -108,8 +97,7 @@ static void forget(struct federation *federation, struct peer *peer)
     federation->generation++;
 }
 
-void peer_free(struct federation *federation, struct peer *peer)
-{
+void peer_free(struct federation *federation, struct peer *peer) {
     forget(federation, peer);
     timer_clear(&federation->peer_timers, &peer->timer);
     outbox_deinit(&peer->outbox);
@@ -117,19 +105,15 @@ void peer_free(struct federation *federation, struct peer *peer)
     free(peer);
 }
 
-static void review_later(struct federation *federation, struct peer *peer)
-{
-    if (peer->review_ms != UINT64_MAX)
-        return;
+static void review_later(struct federation *federation, struct peer *peer) {
+    if (peer->review_ms != UINT64_MAX) return;
     peer->review_ms = federation->now_ms + federation->limits.leave_linger_ms;
     peer_set_timer(federation, peer);
 }
 
-void peer_alive(struct federation *federation, struct peer *peer, const char *name, uint64_t epoch)
-{
+void peer_alive(struct federation *federation, struct peer *peer, const char *name, uint64_t epoch) {
     snprintf(peer->name, sizeof peer->name, "%s", name);
-    if (epoch > peer->epoch)
-        peer_restarted(federation, peer, epoch);
+    if (epoch > peer->epoch) peer_restarted(federation, peer, epoch);
     if (epoch > peer->rows_epoch) {
         /* Its rows of this run follow; those of the run before are gone. A hello may have told of the run earlier. */
         peer->rows_epoch = epoch;
@@ -137,8 +121,7 @@ void peer_alive(struct federation *federation, struct peer *peer, const char *na
         replay_reconsider(federation, peer);
         review_later(federation, peer);
     }
-    if (peer->alive)
-        return;
+    if (peer->alive) return;
     peer->alive = true;
     peer->backoff_ms = BACKOFF_MIN_MS;
     peer->dial_ms = 0;
@@ -147,12 +130,10 @@ void peer_alive(struct federation *federation, struct peer *peer, const char *na
     peer_want_link(federation, peer);
 }
 
-void peer_restarted(struct federation *federation, struct peer *peer, uint64_t epoch)
-{
+void peer_restarted(struct federation *federation, struct peer *peer, uint64_t epoch) {
     bool first_time = peer->epoch == 0;
     peer->epoch = epoch;
-    if (first_time)
-        return;
+    if (first_time) return;
     if (peer->link && peer->link->peer_epoch < epoch)
         link_end(federation, peer->link, BYE_EPOCH, "a later run of yours is known here");
     group_clear(federation, peer);
@@ -166,13 +147,10 @@ void peer_restarted(struct federation *federation, struct peer *peer, uint64_t e
     peer_want_link(federation, peer);
 }
 
-void peer_gone(struct federation *federation, struct peer *peer)
-{
-    if (peer->alive)
-        federation->alive_count--;
+void peer_gone(struct federation *federation, struct peer *peer) {
+    if (peer->alive) federation->alive_count--;
     peer->alive = false;
-    if (peer->link)
-        link_end(federation, peer->link, BYE_GONE, "you are down or left, as the membership here sees it");
+    if (peer->link) link_end(federation, peer->link, BYE_GONE, "you are down or left, as the membership here sees it");
     if (peer->attempt)
         link_end(federation, peer->attempt, BYE_GONE, "you are down or left, as the membership here sees it");
     forget(federation, peer);
@@ -180,21 +158,20 @@ void peer_gone(struct federation *federation, struct peer *peer)
     barrier_check_all(federation);
 }
 
-static struct names *rows_of(struct peer *peer, enum row_kind kind)
-{
+static struct names *rows_of(struct peer *peer, enum row_kind kind) {
     return kind == ROW_NEWPUB ? &peer->newpub : &peer->newsub;
 }
 
-static void row_appeared(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter, size_t size)
-{
+static void row_appeared(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter,
+                         size_t size) {
     static const struct subscription plain = {.qos = 2};
     struct names *rows = rows_of(peer, kind);
-    if (rows->count >= PEER_ROWS_MAX || names_find(rows, filter, size))
-        return;
+    if (rows->count >= PEER_ROWS_MAX || names_find(rows, filter, size)) return;
     struct named *named = named_new(sizeof *named, filter, size);
     if (!named || names_add(rows, named)) {
         free(named);
-        broker_note_add(federation->broker, BROKER_NOTE_WARNING, "short of memory: a registry row of %s is not seen", peer->name);
+        broker_note_add(federation->broker, BROKER_NOTE_WARNING, "short of memory: a registry row of %s is not seen",
+                        peer->name);
         return;
     }
     if (kind == ROW_NEWPUB) {
@@ -202,94 +179,78 @@ static void row_appeared(struct federation *federation, struct peer *peer, enum 
     } else if (subs_add(federation->peer_rows, filter, size, &peer->rows.subscriber, &plain) < 0) {
         names_remove(rows, named);
         free(named);
-        broker_note_add(federation->broker, BROKER_NOTE_WARNING, "short of memory: a registry row of %s is not seen", peer->name);
+        broker_note_add(federation->broker, BROKER_NOTE_WARNING, "short of memory: a registry row of %s is not seen",
+                        peer->name);
     }
 }
 
-static void row_disappeared(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter, size_t size)
-{
+static void row_disappeared(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter,
+                            size_t size) {
     struct names *rows = rows_of(peer, kind);
     struct named *named = names_find(rows, filter, size);
-    if (!named)
-        return;
-    if (kind == ROW_NEWSUB)
-        subs_remove(federation->peer_rows, filter, size, &peer->rows.subscriber);
+    if (!named) return;
+    if (kind == ROW_NEWSUB) subs_remove(federation->peer_rows, filter, size, &peer->rows.subscriber);
     names_remove(rows, named);
     free(named);
-    if (kind == ROW_NEWPUB)
-        review_later(federation, peer);
+    if (kind == ROW_NEWPUB) review_later(federation, peer);
 }
 
-void peer_row(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter, size_t size, bool active)
-{
-    if (!topic_filter_valid(filter, size) || filter[0] == '$')
-        return;
+void peer_row(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter, size_t size,
+              bool active) {
+    if (!topic_filter_valid(filter, size) || filter[0] == '$') return;
     if (active)
         row_appeared(federation, peer, kind, filter, size);
     else
         row_disappeared(federation, peer, kind, filter, size);
-    if (kind == ROW_NEWSUB)
-        replay_reconsider(federation, peer);
+    if (kind == ROW_NEWSUB) replay_reconsider(federation, peer);
 }
 
-bool peer_adverts(const struct peer *peer, const char *filter, size_t size)
-{
+bool peer_adverts(const struct peer *peer, const char *filter, size_t size) {
     for (const struct named *named = peer->newpub.first; named; named = named->next) {
-        if (topic_filters_intersect(named->text, named->size, filter, size))
-            return true;
+        if (topic_filters_intersect(named->text, named->size, filter, size)) return true;
     }
     return false;
 }
 
-bool peer_has_business(const struct peer *peer)
-{
+bool peer_has_business(const struct peer *peer) {
     return peer->want_count > 0 || peer->joins.count > 0 || outbox_count(&peer->outbox) > 0 || peer->holds;
 }
 
-static bool may_dial(const struct federation *federation, const struct peer *peer)
-{
+static bool may_dial(const struct federation *federation, const struct peer *peer) {
     return peer->alive && !peer->link && !peer->attempt && federation->token && peer_has_business(peer);
 }
 
-bool peer_wants_dial(const struct federation *federation, const struct peer *peer)
-{
+bool peer_wants_dial(const struct federation *federation, const struct peer *peer) {
     return may_dial(federation, peer) && peer->dial_ms <= federation->now_ms;
 }
 
-void peer_want_link(struct federation *federation, struct peer *peer)
-{
-    if (!may_dial(federation, peer))
-        return;
+void peer_want_link(struct federation *federation, struct peer *peer) {
+    if (!may_dial(federation, peer)) return;
     if (peer->dial_ms <= federation->now_ms)
         federation->dial_due = true;
     else
         peer_set_timer(federation, peer);
 }
 
-void peer_back_off(struct federation *federation, struct peer *peer)
-{
+void peer_back_off(struct federation *federation, struct peer *peer) {
     uint64_t half = peer->backoff_ms / 2;
     peer->dial_ms = federation->now_ms + half + federation_random(federation) % (half + 1);
     peer->backoff_ms = peer->backoff_ms >= BACKOFF_MAX_MS / 2 ? BACKOFF_MAX_MS : peer->backoff_ms * 2;
     peer_set_timer(federation, peer);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
+static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-void peer_set_timer(struct federation *federation, struct peer *peer)
-{
+void peer_set_timer(struct federation *federation, struct peer *peer) {
     uint64_t due = least(least(peer->joins_void_ms, peer->review_ms), peer->replay_ms);
-    if (may_dial(federation, peer) && peer->dial_ms > federation->now_ms)
-        due = least(due, peer->dial_ms);
+    if (may_dial(federation, peer) && peer->dial_ms > federation->now_ms) due = least(due, peer->dial_ms);
     if (!timer_is_set(&peer->timer) || peer->timer.due_ms != due)
         timer_set(&federation->peer_timers, &peer->timer, due);
 }
 
-void peers_tick(struct federation *federation)
-{
+void peers_tick(struct federation *federation) {
     struct timer *timer;
     while ((timer = timers_take(&federation->peer_timers, federation->now_ms)) != NULL) {
         struct peer *peer = (struct peer *)(void *)((char *)timer - offsetof(struct peer, timer));
@@ -308,14 +269,12 @@ void peers_tick(struct federation *federation)
     }
 }
 
-void peer_linked(struct federation *federation, struct peer *peer)
-{
+void peer_linked(struct federation *federation, struct peer *peer) {
     peer->joins_void_ms = UINT64_MAX;
     peer_set_timer(federation, peer);
 }
 
-void peer_unlinked(struct federation *federation, struct peer *peer)
-{
+void peer_unlinked(struct federation *federation, struct peer *peer) {
     peer->joins_void_ms = federation->now_ms + PEER_JOIN_KEEP_MS;
     peer_want_link(federation, peer);
     peer_set_timer(federation, peer);

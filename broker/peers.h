@@ -1,4 +1,5 @@
-/* What the files of the peer side share: the federation and its peers. Each part is changed by one file only, named beside it.
+/* What the files of the peer side share: the federation and its peers. Each part is changed by one file only, named
+ * beside it.
  *
  *   peers.c     the table of peers, their registry rows
  *   rows.h      our own registry rows
@@ -20,27 +21,27 @@
 
 /* Bounds that are not worth a setting. */
 enum {
-    PEERS_INDEX_MAX = 32768,           /* an index and the number of wants fit 16 bits */
-    PEER_JOINS_MAX = 65536,            /* filters a peer may join here */
-    PEER_ROWS_MAX = 8192,              /* registry rows of each kind per peer */
-    PEER_INVITES_MAX = 4096,           /* topics a peer is invited to or has declined at one time */
-    PEER_JOIN_KEEP_MS = 30000,         /* joins outlive a lost link for this long */
-    PEER_DECLINE_MAX_MS = 30000,       /* longest a decline counts */
-    ADVERTS_MAX = 100000,              /* topics; the one published to longest ago goes first */
+    PEERS_INDEX_MAX = 32768,             /* an index and the number of wants fit 16 bits */
+    PEER_JOINS_MAX = 65536,              /* filters a peer may join here */
+    PEER_ROWS_MAX = 8192,                /* registry rows of each kind per peer */
+    PEER_INVITES_MAX = 4096,             /* topics a peer is invited to or has declined at one time */
+    PEER_JOIN_KEEP_MS = 30000,           /* joins outlive a lost link for this long */
+    PEER_DECLINE_MAX_MS = 30000,         /* longest a decline counts */
+    ADVERTS_MAX = 100000,                /* topics; the one published to longest ago goes first */
     LINK_CONTROL_MAX = 16 * 1024 * 1024, /* bytes of frames waiting besides publications */
-    LINK_YIELD_MS = 1000,              /* how long a dial of ours makes the peer's wait */
-    LINK_DIAL_MS = 5000,               /* from the dial to the end of the TLS handshake */
-    LINK_HELLO_MS = 5000,              /* from there to the hello */
-    LINK_UNUSED_MS = 60000,            /* a link without business is closed after this */
-    LINK_ENDED_MS = 5000,              /* a link that ended is forgotten after this, its last frame sent or not */
-    LINK_REFUSAL_MS = 60000,           /* the same refusal is no warning again within this */
+    LINK_YIELD_MS = 1000,                /* how long a dial of ours makes the peer's wait */
+    LINK_DIAL_MS = 5000,                 /* from the dial to the end of the TLS handshake */
+    LINK_HELLO_MS = 5000,                /* from there to the hello */
+    LINK_UNUSED_MS = 60000,              /* a link without business is closed after this */
+    LINK_ENDED_MS = 5000,                /* a link that ended is forgotten after this, its last frame sent or not */
+    LINK_REFUSAL_MS = 60000,             /* the same refusal is no warning again within this */
     LINK_ACK_MS = 50,
-    LINK_ACK_BYTES = 256 * 1024,       /* publications received that are acknowledged without waiting */
+    LINK_ACK_BYTES = 256 * 1024, /* publications received that are acknowledged without waiting */
     LINK_HELLO_SIZE_MAX = 65536,
-    LINK_FRAME_SLACK = 1024 * 1024,    /* a frame may hold this much besides one packet of packet_size_max */
+    LINK_FRAME_SLACK = 1024 * 1024, /* a frame may hold this much besides one packet of packet_size_max */
     BACKOFF_MIN_MS = 100,
     BACKOFF_MAX_MS = 10000,
-    BARRIER_PEERS_MAX = 32             /* with more alive peers SUBACK waits for joins only */
+    BARRIER_PEERS_MAX = 32 /* with more alive peers SUBACK waits for joins only */
 };
 
 struct peer;
@@ -75,11 +76,11 @@ struct peer {
     uint64_t dial_ms;            /* not dialled before this */
     uint32_t backoff_ms;
     uint32_t want_count, want_joined; /* joins we want there; interest.c */
-    uint64_t hit;                /* federation.publication that reached it through a join */
+    uint64_t hit;                     /* federation.publication that reached it through a join */
     /* replay.c */
     struct hold *holds;
     uint64_t hold_bytes;
-    uint64_t replay_ms;          /* holds or invites may be over then */
+    uint64_t replay_ms; /* holds or invites may be over then */
     struct names invites;
     bool snapshot_lost; /* a retained publication was dropped: kept joins need their snapshot again */
     /* sending; sender.c, hello.c */
@@ -87,8 +88,8 @@ struct peer {
     uint64_t stream;
     /* receiving; hello.c, receive.c */
     uint64_t seen_epoch, seen_stream, expected;
-    struct link *link;    /* the one in use */
-    struct link *attempt; /* dialled and not yet up */
+    struct link *link;       /* the one in use */
+    struct link *attempt;    /* dialled and not yet up */
     struct link_info totals; /* counters only; the rest is filled when asked */
 };
 
@@ -156,7 +157,8 @@ void peer_alive(struct federation *federation, struct peer *peer, const char *na
 /* A later run of the same peer: joins on both sides are void. */
 void peer_restarted(struct federation *federation, struct peer *peer, uint64_t epoch);
 void peer_gone(struct federation *federation, struct peer *peer);
-void peer_row(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter, size_t size, bool active);
+void peer_row(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter, size_t size,
+              bool active);
 bool peer_adverts(const struct peer *peer, const char *filter, size_t size);
 /* There is something to exchange with it. */
 bool peer_has_business(const struct peer *peer);

@@ -12,7 +12,8 @@ enum prop_type { NONE = 0, BYTE, U16, U32, VARINT, TEXT, BINARY, PAIR };
 #define IN_SUBSCRIBE IN(MQTT_SUBSCRIBE)
 #define IN_DISCONNECT IN(MQTT_DISCONNECT)
 #define IN_AUTH IN(MQTT_AUTH)
-#define IN_ACKS (IN(MQTT_PUBACK) | IN(MQTT_PUBREC) | IN(MQTT_PUBREL) | IN(MQTT_PUBCOMP) | IN(MQTT_SUBACK) | IN(MQTT_UNSUBACK))
+#define IN_ACKS                                                                                                        \
+    (IN(MQTT_PUBACK) | IN(MQTT_PUBREC) | IN(MQTT_PUBREL) | IN(MQTT_PUBCOMP) | IN(MQTT_SUBACK) | IN(MQTT_UNSUBACK))
 #define IN_ALL 0xFFFFu
 
 enum value_rule { ANY = 0, FLAG, NOT_ZERO };
@@ -52,44 +53,35 @@ static const struct {
     [PROP_SHARED_AVAILABLE] = {BYTE, FLAG, IN_CONNACK},
 };
 
-static bool read_value(struct reader *reader, uint8_t type, struct prop *prop)
-{
+static bool read_value(struct reader *reader, uint8_t type, struct prop *prop) {
     uint8_t u8 = 0;
     uint16_t u16 = 0;
 
     switch (type) {
     case BYTE:
-        if (!reader_u8(reader, &u8))
-            return false;
+        if (!reader_u8(reader, &u8)) return false;
         prop->number = u8;
         return true;
     case U16:
-        if (!reader_u16(reader, &u16))
-            return false;
+        if (!reader_u16(reader, &u16)) return false;
         prop->number = u16;
         return true;
-    case U32:
-        return reader_u32(reader, &prop->number);
-    case VARINT:
-        return reader_varint(reader, &prop->number);
-    case TEXT:
-        return reader_text(reader, &prop->text);
-    case BINARY:
-        return reader_binary(reader, &prop->text);
-    case PAIR:
-        return reader_text(reader, &prop->text) && reader_text(reader, &prop->value);
-    default:
-        return false;
+    case U32: return reader_u32(reader, &prop->number);
+    case VARINT: return reader_varint(reader, &prop->number);
+    case TEXT: return reader_text(reader, &prop->text);
+    case BINARY: return reader_binary(reader, &prop->text);
+    case PAIR: return reader_text(reader, &prop->text) && reader_text(reader, &prop->value);
+    default: return false;
     }
 }
 
-bool props_next(struct reader *reader, struct prop *prop)
-{
+bool props_next(struct reader *reader, struct prop *prop) {
     struct reader ahead = *reader;
     struct prop read = {.encoded = reader->at};
 
     /* All identifiers there are fit one byte of the variable byte integer. */
-    if (!reader_u8(&ahead, &read.id) || read.id > PROP_SHARED_AVAILABLE || !read_value(&ahead, rules[read.id].type, &read))
+    if (!reader_u8(&ahead, &read.id) || read.id > PROP_SHARED_AVAILABLE ||
+        !read_value(&ahead, rules[read.id].type, &read))
         return false;
     read.encoded_size = (uint32_t)(ahead.at - reader->at);
     *prop = read;
@@ -97,52 +89,42 @@ bool props_next(struct reader *reader, struct prop *prop)
     return true;
 }
 
-struct reader props_reader(struct mqtt_view block)
-{
+struct reader props_reader(struct mqtt_view block) {
     return (struct reader){block.bytes, block.bytes + block.size};
 }
 
-static bool value_allowed(const struct prop *prop)
-{
-    if (rules[prop->id].rule == FLAG)
-        return prop->number <= 1;
+static bool value_allowed(const struct prop *prop) {
+    if (rules[prop->id].rule == FLAG) return prop->number <= 1;
     return rules[prop->id].rule != NOT_ZERO || prop->number != 0;
 }
 
-enum mqtt_reason props_check(enum mqtt_type packet, struct mqtt_view block)
-{
+enum mqtt_reason props_check(enum mqtt_type packet, struct mqtt_view block) {
     struct reader reader = props_reader(block);
     uint64_t seen = 0;
     struct prop prop;
 
     while (reader_left(&reader) > 0) {
-        if (!props_next(&reader, &prop) || !(rules[prop.id].packets & IN(packet)))
-            return MQTT_MALFORMED;
-        if (!value_allowed(&prop))
-            return prop.id == PROP_TOPIC_ALIAS ? MQTT_TOPIC_ALIAS_INVALID : MQTT_PROTOCOL_ERROR;
-        if (prop.id == PROP_USER_PROPERTY)
-            continue;
-        if (seen & (1ull << prop.id))
-            return MQTT_PROTOCOL_ERROR;
+        if (!props_next(&reader, &prop) || !(rules[prop.id].packets & IN(packet))) return MQTT_MALFORMED;
+        if (!value_allowed(&prop)) return prop.id == PROP_TOPIC_ALIAS ? MQTT_TOPIC_ALIAS_INVALID : MQTT_PROTOCOL_ERROR;
+        if (prop.id == PROP_USER_PROPERTY) continue;
+        if (seen & (1ull << prop.id)) return MQTT_PROTOCOL_ERROR;
         seen |= 1ull << prop.id;
     }
     return MQTT_SUCCESS;
 }
 
-bool prop_is_for_this_hop(uint8_t id)
-{
-    return id == PROP_TOPIC_ALIAS || id == PROP_MESSAGE_EXPIRY || id == PROP_WILL_DELAY || id == PROP_SUBSCRIPTION_IDENTIFIER;
+bool prop_is_for_this_hop(uint8_t id) {
+    return id == PROP_TOPIC_ALIAS || id == PROP_MESSAGE_EXPIRY || id == PROP_WILL_DELAY ||
+           id == PROP_SUBSCRIPTION_IDENTIFIER;
 }
 
-uint32_t props_strip(uint8_t *block, uint32_t size)
-{
+uint32_t props_strip(uint8_t *block, uint32_t size) {
     struct reader reader = {block, block + size};
     uint8_t *to = block;
     struct prop prop;
 
     while (props_next(&reader, &prop)) {
-        if (prop_is_for_this_hop(prop.id))
-            continue;
+        if (prop_is_for_this_hop(prop.id)) continue;
         memmove(to, prop.encoded, prop.encoded_size);
         to += prop.encoded_size;
     }

@@ -39,15 +39,16 @@ enum prop_id {
 
 struct prop {
     uint8_t id;
-    uint32_t number;         /* of the number types */
-    struct mqtt_view text;   /* of text and binary; the name of a user property */
-    struct mqtt_view value;  /* of a user property */
-    const uint8_t *encoded;  /* the whole property as it stands */
+    uint32_t number;        /* of the number types */
+    struct mqtt_view text;  /* of text and binary; the name of a user property */
+    struct mqtt_view value; /* of a user property */
+    const uint8_t *encoded; /* the whole property as it stands */
     uint32_t encoded_size;
 };
 
-/* MQTT_SUCCESS, or why the packet must be refused: MQTT_MALFORMED for an unknown property, one that may not stand in this packet or
- * is cut short; MQTT_PROTOCOL_ERROR for a repetition or a forbidden value; MQTT_TOPIC_ALIAS_INVALID for alias 0. */
+/* MQTT_SUCCESS, or why the packet must be refused: MQTT_MALFORMED for an unknown property, one that may not stand in
+ * this packet or is cut short; MQTT_PROTOCOL_ERROR for a repetition or a forbidden value; MQTT_TOPIC_ALIAS_INVALID for
+ * alias 0. */
 enum mqtt_reason props_check(enum mqtt_type packet, struct mqtt_view block);
 
 /* The next property of a checked block; false at its end. Start with {block.bytes, block.bytes + block.size}. */

@@ -8,8 +8,7 @@
 
 #include <string.h>
 
-void link_on_bye(struct federation *federation, struct link *link, const struct frame *frame)
-{
+void link_on_bye(struct federation *federation, struct link *link, const struct frame *frame) {
     char reason[160];
     size_t size = frame->reason_size < sizeof reason ? frame->reason_size : sizeof reason - 1;
     for (size_t i = 0; i < size; i++)
@@ -20,32 +19,28 @@ void link_on_bye(struct federation *federation, struct link *link, const struct 
     else if (frame->code == BYE_GONE)
         link_note(federation, BROKER_NOTE_INFO, link, "closed by it", reason);
     else
-        link_note(federation, link_refusal_level(federation, link_far_name(link), reason), link, "refused or ended by it", reason);
+        link_note(federation, link_refusal_level(federation, link_far_name(link), reason), link,
+                  "refused or ended by it", reason);
     link_end(federation, link, 0, "");
 }
 
 /* One joined frame for all that went well, behind their snapshots; one more for each that did not. */
-static void answer_joins(struct federation *federation, struct link *link, struct frame joins)
-{
+static void answer_joins(struct federation *federation, struct link *link, struct frame joins) {
     struct peer *peer = link->peer;
     const char *filter;
     size_t size;
     struct frame_out *out = sender_begin(link, FRAME_JOINED, JOINED_YES);
     for (struct frame frame = joins; frame_next_name(&frame, &filter, &size);) {
-        if (group_status(federation, peer, filter, size) == JOINED_YES)
-            frame_add_name(out, filter, size);
+        if (group_status(federation, peer, filter, size) == JOINED_YES) frame_add_name(out, filter, size);
     }
-    if (out->item_count > 0)
-        sender_end(federation, link, peer->outbox.end);
+    if (out->item_count > 0) sender_end(federation, link, peer->outbox.end);
     while (link->state == LINK_UP && frame_next_name(&joins, &filter, &size)) {
         enum joined_status status = group_status(federation, peer, filter, size);
-        if (status != JOINED_YES)
-            sender_name(federation, link, FRAME_JOINED, status, filter, size);
+        if (status != JOINED_YES) sender_name(federation, link, FRAME_JOINED, status, filter, size);
     }
 }
 
-static void on_join(struct federation *federation, struct link *link, struct frame *frame)
-{
+static void on_join(struct federation *federation, struct link *link, struct frame *frame) {
     struct peer *peer = link->peer;
     struct frame copy = *frame;
     const char *filter;
@@ -66,24 +61,21 @@ static void on_join(struct federation *federation, struct link *link, struct fra
     answer_joins(federation, link, copy);
 }
 
-static void on_leave(struct federation *federation, struct link *link, struct frame *frame)
-{
+static void on_leave(struct federation *federation, struct link *link, struct frame *frame) {
     const char *filter;
     size_t size;
     while (frame_next_name(frame, &filter, &size))
         group_leave(federation, link->peer, filter, size);
 }
 
-static void on_joined(struct federation *federation, struct link *link, struct frame *frame)
-{
+static void on_joined(struct federation *federation, struct link *link, struct frame *frame) {
     const char *filter;
     size_t size;
     while (frame_next_name(frame, &filter, &size))
         interest_joined(federation, link->peer, filter, size, frame->code == JOINED_YES ? JOINED_YES : JOINED_FULL);
 }
 
-static void on_invite(struct federation *federation, struct link *link, struct frame *frame)
-{
+static void on_invite(struct federation *federation, struct link *link, struct frame *frame) {
     const char *topic;
     size_t size;
     while (link->state == LINK_UP && frame_next_name(frame, &topic, &size)) {
@@ -100,21 +92,19 @@ static void on_invite(struct federation *federation, struct link *link, struct f
     }
 }
 
-static void on_decline(struct federation *federation, struct link *link, struct frame *frame)
-{
+static void on_decline(struct federation *federation, struct link *link, struct frame *frame) {
     const char *topic;
     size_t size;
     while (frame_next_name(frame, &topic, &size))
         replay_declined(federation, link->peer, topic, size, frame->ttl_ms);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
+static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-static struct message *make_message(const struct federation *federation, const struct peer *peer, const struct publication *publication)
-{
+static struct message *make_message(const struct federation *federation, const struct peer *peer,
+                                    const struct publication *publication) {
     struct message message = {
         .qos = publication->qos,
         .retain = publication->retain,
@@ -124,7 +114,9 @@ static struct message *make_message(const struct federation *federation, const s
         .topic = publication->topic,
         .payload = publication->payload,
         .properties = publication->properties,
-        .expires_at_ms = publication->expiry_s == UINT32_MAX ? UINT64_MAX : federation->now_ms + (uint64_t)publication->expiry_s * 1000,
+        .expires_at_ms = publication->expiry_s == UINT32_MAX
+                             ? UINT64_MAX
+                             : federation->now_ms + (uint64_t)publication->expiry_s * 1000,
     };
     if (publication->retain) {
         message.stamp.wall_ms = publication->stamp_wall_ms;
@@ -135,17 +127,14 @@ static struct message *make_message(const struct federation *federation, const s
 }
 
 /* Returns false when memory is short: the publication is not taken then and will be sent again. */
-static bool take_publication(struct federation *federation, struct peer *peer, const struct publication *publication)
-{
+static bool take_publication(struct federation *federation, struct peer *peer, const struct publication *publication) {
     /* Ours alone, whatever the peer says: $ topics and private ones. */
     if (publication->skipped || publication->topic[0] == '$' ||
         federation_private(federation, publication->topic, publication->topic_size))
         return true;
     struct message *message = make_message(federation, peer, publication);
-    if (!message)
-        return false;
-    if (publication->retain)
-        broker_clock_seen(federation->broker, federation->now_ms, &message->stamp);
+    if (!message) return false;
+    if (publication->retain) broker_clock_seen(federation->broker, federation->now_ms, &message->stamp);
     peer->totals.publications_received++;
     if (publication->snapshot)
         broker_merge_retained(federation->broker, federation->now_ms, message);
@@ -156,28 +145,24 @@ static bool take_publication(struct federation *federation, struct peer *peer, c
 }
 
 /* What is passed on to clients as it stands has to be what a publisher may send. */
-static bool properties_valid(const struct publication *publication)
-{
+static bool properties_valid(const struct publication *publication) {
     struct mqtt_view block = {publication->properties, (uint32_t)publication->properties_size};
     struct reader reader = props_reader(block);
     struct prop prop;
-    if (publication->properties_size == 0)
-        return true;
-    if (props_check(MQTT_PUBLISH, block) != MQTT_SUCCESS)
-        return false;
+    if (publication->properties_size == 0) return true;
+    if (props_check(MQTT_PUBLISH, block) != MQTT_SUCCESS) return false;
     while (props_next(&reader, &prop)) {
-        if (prop_is_for_this_hop(prop.id))
-            return false;
+        if (prop_is_for_this_hop(prop.id)) return false;
     }
     return true;
 }
 
-static void on_publish(struct federation *federation, struct link *link, struct frame *frame, size_t frame_size)
-{
+static void on_publish(struct federation *federation, struct link *link, struct frame *frame, size_t frame_size) {
     struct peer *peer = link->peer;
     struct publication publication;
     for (struct frame check = *frame; frame_next_publication(&check, &publication);) {
-        if (!publication.skipped && !(topic_name_valid(publication.topic, publication.topic_size) && properties_valid(&publication))) {
+        if (!publication.skipped &&
+            !(topic_name_valid(publication.topic, publication.topic_size) && properties_valid(&publication))) {
             link_malformed(federation, link, "a publication that no client could have made");
             return;
         }
@@ -195,55 +180,34 @@ static void on_publish(struct federation *federation, struct link *link, struct 
         peer->expected = sequence + 1;
     }
     link->ack_bytes += frame_size;
-    uint64_t due = link->ack_bytes >= LINK_ACK_BYTES ? federation->now_ms : least(link->ack_ms, federation->now_ms + LINK_ACK_MS);
+    uint64_t due =
+        link->ack_bytes >= LINK_ACK_BYTES ? federation->now_ms : least(link->ack_ms, federation->now_ms + LINK_ACK_MS);
     if (due < link->ack_ms) {
         link->ack_ms = due;
         link_set_timer(federation, link);
-        if (due <= federation->now_ms)
-            link_wake(federation, link);
+        if (due <= federation->now_ms) link_wake(federation, link);
     }
 }
 
-void link_on_frame(struct federation *federation, struct link *link, struct frame *frame, size_t size)
-{
+void link_on_frame(struct federation *federation, struct link *link, struct frame *frame, size_t size) {
     switch (frame->type) {
-    case FRAME_HELLO:
-        link_malformed(federation, link, "a second hello");
-        break;
-    case FRAME_BYE:
-        link_on_bye(federation, link, frame);
-        break;
-    case FRAME_JOIN:
-        on_join(federation, link, frame);
-        break;
-    case FRAME_LEAVE:
-        on_leave(federation, link, frame);
-        break;
-    case FRAME_JOINED:
-        on_joined(federation, link, frame);
-        break;
+    case FRAME_HELLO: link_malformed(federation, link, "a second hello"); break;
+    case FRAME_BYE: link_on_bye(federation, link, frame); break;
+    case FRAME_JOIN: on_join(federation, link, frame); break;
+    case FRAME_LEAVE: on_leave(federation, link, frame); break;
+    case FRAME_JOINED: on_joined(federation, link, frame); break;
     case FRAME_SYNCED:
         group_synced(federation, link->peer);
         link->peer->backoff_ms = BACKOFF_MIN_MS;
         break;
-    case FRAME_PUBLISH:
-        on_publish(federation, link, frame, size);
-        break;
+    case FRAME_PUBLISH: on_publish(federation, link, frame, size); break;
     case FRAME_ACK:
         if (!outbox_acknowledge(&link->peer->outbox, frame->sequence))
             link_malformed(federation, link, "acknowledges publications that were not sent");
         break;
-    case FRAME_INVITE:
-        on_invite(federation, link, frame);
-        break;
-    case FRAME_DECLINE:
-        on_decline(federation, link, frame);
-        break;
-    case FRAME_PING:
-        sender_plain(federation, link, FRAME_PONG);
-        break;
-    case FRAME_PONG:
-        break;
+    case FRAME_INVITE: on_invite(federation, link, frame); break;
+    case FRAME_DECLINE: on_decline(federation, link, frame); break;
+    case FRAME_PING: sender_plain(federation, link, FRAME_PONG); break;
+    case FRAME_PONG: break;
     }
 }
-

@@ -7,7 +7,8 @@
 #include <string.h>
 #include <utlist.h>
 
-/* A publication that waits for the join of a peer. The window is the same for all, so the list is in order of time too. */
+/* A publication that waits for the join of a peer. The window is the same for all, so the list is in order of time too.
+ */
 struct hold {
     struct hold *prev, *next;
     struct message *message;
@@ -21,38 +22,31 @@ struct invite {
     uint64_t until_ms;
 };
 
-static void come_by(struct federation *federation, struct peer *peer, uint64_t at_ms)
-{
-    if (at_ms >= peer->replay_ms)
-        return;
+static void come_by(struct federation *federation, struct peer *peer, uint64_t at_ms) {
+    if (at_ms >= peer->replay_ms) return;
     peer->replay_ms = at_ms;
     peer_set_timer(federation, peer);
 }
 
-static void forget_invite(struct peer *peer, struct invite *invite)
-{
+static void forget_invite(struct peer *peer, struct invite *invite) {
     names_remove(&peer->invites, &invite->named);
     free(invite);
 }
 
-static void drop_hold(struct peer *peer, struct hold *hold)
-{
+static void drop_hold(struct peer *peer, struct hold *hold) {
     DL_DELETE(peer->holds, hold);
     peer->hold_bytes -= message_cost(hold->message);
     message_unref(hold->message);
     free(hold);
 }
 
-static void count_dropped(struct federation *federation, struct peer *peer)
-{
+static void count_dropped(struct federation *federation, struct peer *peer) {
     peer->totals.dropped++;
     federation->counters.replay_expired++;
 }
 
-static struct invite *make_invite(struct peer *peer, const char *topic, size_t size)
-{
-    if (peer->invites.count >= PEER_INVITES_MAX)
-        return NULL;
+static struct invite *make_invite(struct peer *peer, const char *topic, size_t size) {
+    if (peer->invites.count >= PEER_INVITES_MAX) return NULL;
     struct invite *invite = named_new(sizeof *invite, topic, size);
     if (invite && names_add(&peer->invites, &invite->named)) {
         free(invite);
@@ -61,8 +55,7 @@ static struct invite *make_invite(struct peer *peer, const char *topic, size_t s
     return invite;
 }
 
-static void hold(struct federation *federation, struct peer *peer, struct message *message, uint64_t until_ms)
-{
+static void hold(struct federation *federation, struct peer *peer, struct message *message, uint64_t until_ms) {
     size_t cost = message_cost(message);
     struct hold *held = peer->hold_bytes + cost <= federation->limits.replay_bytes_max ? malloc(sizeof *held) : NULL;
     if (!held) {
@@ -75,13 +68,10 @@ static void hold(struct federation *federation, struct peer *peer, struct messag
     peer->hold_bytes += cost;
 }
 
-bool replay_hold(struct federation *federation, struct peer *peer, struct message *message)
-{
+bool replay_hold(struct federation *federation, struct peer *peer, struct message *message) {
     struct invite *invite = (struct invite *)(void *)names_find(&peer->invites, message->topic, message->topic_size);
-    if (invite && invite->state == INVITE_DECLINED)
-        return false;
-    if (!invite)
-        invite = make_invite(peer, message->topic, message->topic_size);
+    if (invite && invite->state == INVITE_DECLINED) return false;
+    if (!invite) invite = make_invite(peer, message->topic, message->topic_size);
     if (!invite) {
         count_dropped(federation, peer);
         return true;
@@ -89,8 +79,7 @@ bool replay_hold(struct federation *federation, struct peer *peer, struct messag
     invite->until_ms = federation->now_ms + federation->limits.replay_window_ms;
     hold(federation, peer, message, invite->until_ms);
     come_by(federation, peer, invite->until_ms);
-    if (invite->state == INVITE_SENT)
-        return true;
+    if (invite->state == INVITE_SENT) return true;
     if (!peer->link) {
         peer_want_link(federation, peer);
         return true;
@@ -101,16 +90,13 @@ bool replay_hold(struct federation *federation, struct peer *peer, struct messag
     return true;
 }
 
-enum outbox_result replay_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size)
-{
+enum outbox_result replay_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size) {
     struct hold *held, *next_held;
     DL_FOREACH_SAFE(peer->holds, held, next_held) {
         struct message *message = held->message;
-        if (!topic_matches(filter, size, message->topic, message->topic_size))
-            continue;
+        if (!topic_matches(filter, size, message->topic, message->topic_size)) continue;
         enum outbox_result result = outbox_put(&peer->outbox, message, false, federation->limits.link_queue_bytes);
-        if (result == OUTBOX_NO_MEMORY)
-            return result;
+        if (result == OUTBOX_NO_MEMORY) return result;
         if (result == OUTBOX_OK)
             federation->counters.replayed++;
         else
@@ -120,39 +106,33 @@ enum outbox_result replay_joined(struct federation *federation, struct peer *pee
     struct named *next;
     for (struct named *named = peer->invites.first; named; named = next) {
         next = named->next;
-        if (topic_matches(filter, size, named->text, named->size))
-            forget_invite(peer, (struct invite *)(void *)named);
+        if (topic_matches(filter, size, named->text, named->size)) forget_invite(peer, (struct invite *)(void *)named);
     }
     return OUTBOX_OK;
 }
 
-bool replay_holds(const struct peer *peer, const struct message *message)
-{
+bool replay_holds(const struct peer *peer, const struct message *message) {
     const struct hold *held;
     DL_FOREACH(peer->holds, held) {
-        if (held->message == message)
-            return true;
+        if (held->message == message) return true;
     }
     return false;
 }
 
-void replay_declined(struct federation *federation, struct peer *peer, const char *topic, size_t size, uint64_t ttl_ms)
-{
+void replay_declined(struct federation *federation, struct peer *peer, const char *topic, size_t size,
+                     uint64_t ttl_ms) {
     struct invite *invite = (struct invite *)(void *)names_find(&peer->invites, topic, size);
-    if (!invite || invite->state != INVITE_SENT)
-        return;
+    if (!invite || invite->state != INVITE_SENT) return;
     invite->state = INVITE_DECLINED;
     invite->until_ms = federation->now_ms + (ttl_ms < PEER_DECLINE_MAX_MS ? ttl_ms : PEER_DECLINE_MAX_MS);
     come_by(federation, peer, invite->until_ms);
     struct hold *held, *next;
     DL_FOREACH_SAFE(peer->holds, held, next) {
-        if (held->message->topic_size == size && memcmp(held->message->topic, topic, size) == 0)
-            drop_hold(peer, held);
+        if (held->message->topic_size == size && memcmp(held->message->topic, topic, size) == 0) drop_hold(peer, held);
     }
 }
 
-void replay_reconsider(struct federation *federation, struct peer *peer)
-{
+void replay_reconsider(struct federation *federation, struct peer *peer) {
     struct named *next;
     for (struct named *named = peer->invites.first; named; named = next) {
         next = named->next;
@@ -162,39 +142,32 @@ void replay_reconsider(struct federation *federation, struct peer *peer)
     federation->generation++;
 }
 
-void replay_sync(struct federation *federation, struct peer *peer)
-{
+void replay_sync(struct federation *federation, struct peer *peer) {
     struct link *link = peer->link;
     struct frame_out *out = NULL;
     for (struct named *named = peer->invites.first; named && peer->link == link; named = named->next) {
         struct invite *invite = (struct invite *)(void *)named;
-        if (invite->state == INVITE_DECLINED)
-            continue;
+        if (invite->state == INVITE_DECLINED) continue;
         if (out && out->size >= federation->limits.link_frame_bytes) {
             sender_end(federation, link, 0);
             out = NULL;
         }
-        if (!out)
-            out = sender_begin(link, FRAME_INVITE, 0);
+        if (!out) out = sender_begin(link, FRAME_INVITE, 0);
         frame_add_name(out, named->text, named->size);
         invite->state = INVITE_SENT;
         peer->totals.invites_sent++;
     }
-    if (out && peer->link == link)
-        sender_end(federation, link, 0);
+    if (out && peer->link == link) sender_end(federation, link, 0);
 }
 
-void replay_expire(struct federation *federation, struct peer *peer)
-{
-    if (peer->replay_ms > federation->now_ms)
-        return;
+void replay_expire(struct federation *federation, struct peer *peer) {
+    if (peer->replay_ms > federation->now_ms) return;
     peer->replay_ms = UINT64_MAX;
     while (peer->holds && peer->holds->until_ms <= federation->now_ms) {
         drop_hold(peer, peer->holds);
         count_dropped(federation, peer);
     }
-    if (peer->holds)
-        peer->replay_ms = peer->holds->until_ms;
+    if (peer->holds) peer->replay_ms = peer->holds->until_ms;
     struct named *next;
     for (struct named *named = peer->invites.first; named; named = next) {
         next = named->next;
@@ -208,8 +181,7 @@ void replay_expire(struct federation *federation, struct peer *peer)
     }
 }
 
-void replay_clear(struct federation *federation, struct peer *peer)
-{
+void replay_clear(struct federation *federation, struct peer *peer) {
     (void)federation;
     while (peer->holds)
         drop_hold(peer, peer->holds);

@@ -4,7 +4,8 @@
 
 #include "broker/peers.h"
 
-/* Keeps the message for the peer and invites it, once per topic until it answers. False if the peer has declined the topic. */
+/* Keeps the message for the peer and invites it, once per topic until it answers. False if the peer has declined the
+ * topic. */
 bool replay_hold(struct federation *federation, struct peer *peer, struct message *message);
 /* Moves what matches the filter to the outbox, in order. */
 enum outbox_result replay_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size);

@@ -13,7 +13,8 @@ enum { TICK_MAX = 256 };
 
 /* The item of a tree node: the last message of this topic, or the tombstone of one. */
 struct entry {
-    struct timer timer; /* first: the timer of an entry is the entry. Expiry of the message, or the end of the tombstone */
+    struct timer
+        timer; /* first: the timer of an entry is the entry. Expiry of the message, or the end of the tombstone */
     struct tree_node *node;
     struct message *message;
     struct entry *older, *newer; /* tombstones by age */
@@ -28,8 +29,7 @@ struct retained {
     uint32_t messages_max;
 };
 
-struct retained *retained_new(uint64_t bytes_max, uint32_t messages_max, uint64_t seed)
-{
+struct retained *retained_new(uint64_t bytes_max, uint32_t messages_max, uint64_t seed) {
     struct retained *retained = calloc(1, sizeof *retained);
 
     if (retained == NULL || tree_init(&retained->tree, seed) != 0) {
@@ -41,10 +41,8 @@ struct retained *retained_new(uint64_t bytes_max, uint32_t messages_max, uint64_
     return retained;
 }
 
-void retained_free(struct retained *retained)
-{
-    if (retained == NULL)
-        return;
+void retained_free(struct retained *retained) {
+    if (retained == NULL) return;
     for (struct tree_node *node = retained->tree.root; node != NULL; node = tree_next(node)) {
         struct entry *entry = node->item;
         if (entry != NULL) {
@@ -56,19 +54,16 @@ void retained_free(struct retained *retained)
     free(retained);
 }
 
-static bool is_tombstone(const struct message *message)
-{
+static bool is_tombstone(const struct message *message) {
     return message->payload_size == 0;
 }
 
-static size_t entry_cost(const struct message *message)
-{
+static size_t entry_cost(const struct message *message) {
     return sizeof(struct entry) + message_cost(message);
 }
 
 /* Takes the entry's message out of the books; the entry stays. */
-static void unaccount(struct retained *retained, struct entry *entry)
-{
+static void unaccount(struct retained *retained, struct entry *entry) {
     retained->bytes -= entry_cost(entry->message);
     timer_clear(&retained->timers, &entry->timer);
     if (!is_tombstone(entry->message)) {
@@ -81,8 +76,7 @@ static void unaccount(struct retained *retained, struct entry *entry)
     entry->older = entry->newer = NULL;
 }
 
-static void account(struct retained *retained, uint64_t now_ms, struct entry *entry)
-{
+static void account(struct retained *retained, uint64_t now_ms, struct entry *entry) {
     retained->bytes += entry_cost(entry->message);
     if (!is_tombstone(entry->message)) {
         retained->live++;
@@ -96,8 +90,7 @@ static void account(struct retained *retained, uint64_t now_ms, struct entry *en
     retained->newest_tombstone = entry;
 }
 
-static void entry_drop(struct retained *retained, struct entry *entry)
-{
+static void entry_drop(struct retained *retained, struct entry *entry) {
     struct tree_node *node = entry->node;
 
     unaccount(retained, entry);
@@ -108,8 +101,7 @@ static void entry_drop(struct retained *retained, struct entry *entry)
 }
 
 /* Drops the oldest tombstones, apart from the one of this entry, until a message in place of the entry's fits. */
-static bool make_room(struct retained *retained, const struct entry *entry, const struct message *message)
-{
+static bool make_room(struct retained *retained, const struct entry *entry, const struct message *message) {
     size_t released = entry != NULL ? entry_cost(entry->message) : 0;
     size_t slots = entry != NULL ? 1 : 0;
 
@@ -118,16 +110,13 @@ static bool make_room(struct retained *retained, const struct entry *entry, cons
         if (retained->bytes - released + entry_cost(message) <= retained->bytes_max &&
             retained->live + retained->tombstones - slots < retained->messages_max)
             return true;
-        if (victim != NULL && victim == entry)
-            victim = victim->newer;
-        if (victim == NULL)
-            return false;
+        if (victim != NULL && victim == entry) victim = victim->newer;
+        if (victim == NULL) return false;
         entry_drop(retained, victim);
     }
 }
 
-enum retained_result retained_set(struct retained *retained, uint64_t now_ms, struct message *message)
-{
+enum retained_result retained_set(struct retained *retained, uint64_t now_ms, struct message *message) {
     struct tree_path path;
     struct tree_node *node;
     struct entry *entry;
@@ -135,11 +124,9 @@ enum retained_result retained_set(struct retained *retained, uint64_t now_ms, st
     tree_path_of(&retained->tree, message->topic, message->topic_size, &path);
     node = tree_find(&retained->tree, &path);
     entry = node != NULL ? node->item : NULL;
-    if (entry != NULL && stamp_compare(&entry->message->stamp, &message->stamp) >= 0)
-        return RETAINED_OLDER;
+    if (entry != NULL && stamp_compare(&entry->message->stamp, &message->stamp) >= 0) return RETAINED_OLDER;
     if (!make_room(retained, entry, message)) {
-        if (entry == NULL || !is_tombstone(message))
-            return RETAINED_FULL;
+        if (entry == NULL || !is_tombstone(message)) return RETAINED_FULL;
         /* A delete must work in a full store: what remains is that the message is gone. */
         entry_drop(retained, entry);
         return RETAINED_STORED;
@@ -171,66 +158,53 @@ struct walk {
     void *context;
 };
 
-static bool show(const struct walk *walk, const struct tree_node *node)
-{
+static bool show(const struct walk *walk, const struct tree_node *node) {
     const struct entry *entry = node->item;
 
-    if (entry == NULL || entry->message->expires_at_ms <= walk->now_ms)
-        return true;
-    if (is_tombstone(entry->message) && !walk->with_tombstones)
-        return true;
+    if (entry == NULL || entry->message->expires_at_ms <= walk->now_ms) return true;
+    if (is_tombstone(entry->message) && !walk->with_tombstones) return true;
     return walk->on_message(walk->context, entry->message);
 }
 
 /* Wildcards do not match a first level that starts with $ (MQTT-4.7.2-1). */
-static bool hidden(const struct tree_node *node, size_t level)
-{
+static bool hidden(const struct tree_node *node, size_t level) {
     return level == 0 && node->level_size > 0 && node->level[0] == '$';
 }
 
 /* The node and everything under it. */
-static bool show_all(const struct walk *walk, const struct tree_node *top)
-{
+static bool show_all(const struct walk *walk, const struct tree_node *top) {
     const struct tree_node *node = top;
 
     for (;;) {
-        if (!show(walk, node))
-            return false;
+        if (!show(walk, node)) return false;
         if (node->first_child != NULL) {
             node = node->first_child;
             continue;
         }
         while (node != top && node->next == NULL)
             node = node->parent;
-        if (node == top)
-            return true;
+        if (node == top) return true;
         node = node->next;
     }
 }
 
-static bool level_is(const struct tree_path *path, size_t level, char wildcard)
-{
+static bool level_is(const struct tree_path *path, size_t level, char wildcard) {
     return path->levels[level].size == 1 && path->levels[level].text[0] == wildcard;
 }
 
-static bool match_below(const struct walk *walk, const struct tree_node *node, size_t level)
-{
+static bool match_below(const struct walk *walk, const struct tree_node *node, size_t level) {
     const struct tree_node *child;
 
-    if (level == walk->path->count)
-        return show(walk, node);
+    if (level == walk->path->count) return show(walk, node);
     if (level_is(walk->path, level, '#')) {
-        if (level > 0)
-            return show_all(walk, node);
+        if (level > 0) return show_all(walk, node);
         for (child = node->first_child; child != NULL; child = child->next)
-            if (!hidden(child, level) && !show_all(walk, child))
-                return false;
+            if (!hidden(child, level) && !show_all(walk, child)) return false;
         return true;
     }
     if (level_is(walk->path, level, '+')) {
         for (child = node->first_child; child != NULL; child = child->next)
-            if (!hidden(child, level) && !match_below(walk, child, level + 1))
-                return false;
+            if (!hidden(child, level) && !match_below(walk, child, level + 1)) return false;
         return true;
     }
     child = tree_child(walk->tree, node, walk->path, level);
@@ -238,8 +212,7 @@ static bool match_below(const struct walk *walk, const struct tree_node *node, s
 }
 
 void retained_match(struct retained *retained, uint64_t now_ms, const char *filter, size_t size, bool with_tombstones,
-                    retained_on_message *on_message, void *context)
-{
+                    retained_on_message *on_message, void *context) {
     struct tree_path path;
     struct walk walk = {.tree = &retained->tree,
                         .path = &path,
@@ -252,8 +225,7 @@ void retained_match(struct retained *retained, uint64_t now_ms, const char *filt
     match_below(&walk, retained->tree.root, 0);
 }
 
-bool retained_has(const struct retained *retained, const char *topic, size_t size)
-{
+bool retained_has(const struct retained *retained, const char *topic, size_t size) {
     struct tree_path path;
     const struct tree_node *node;
     const struct entry *entry;
@@ -264,27 +236,22 @@ bool retained_has(const struct retained *retained, const char *topic, size_t siz
     return entry != NULL && !is_tombstone(entry->message);
 }
 
-size_t retained_count(const struct retained *retained)
-{
+size_t retained_count(const struct retained *retained) {
     return retained->live;
 }
 
-uint64_t retained_bytes(const struct retained *retained)
-{
+uint64_t retained_bytes(const struct retained *retained) {
     return retained->bytes;
 }
 
-uint64_t retained_deadline_ms(const struct retained *retained)
-{
+uint64_t retained_deadline_ms(const struct retained *retained) {
     return timers_due_ms(&retained->timers);
 }
 
-void retained_tick(struct retained *retained, uint64_t now_ms)
-{
+void retained_tick(struct retained *retained, uint64_t now_ms) {
     for (int i = 0; i < TICK_MAX; i++) {
         struct timer *timer = timers_take(&retained->timers, now_ms);
-        if (timer == NULL)
-            return;
+        if (timer == NULL) return;
         entry_drop(retained, (struct entry *)timer);
     }
 }

@@ -1,7 +1,8 @@
 /* Retained messages: the last one of each topic, by hybrid clock (MQTT 5.0 section 3.3.1.3, DESIGN G6).
  *
- * A delete leaves a tombstone (a message without payload), so that an older message that arrives later from a peer does not
- * come back. Tombstones are not shown to clients. They are dropped after tombstone_ms, the oldest first when the store is full.
+ * A delete leaves a tombstone (a message without payload), so that an older message that arrives later from a peer does
+ * not come back. Tombstones are not shown to clients. They are dropped after tombstone_ms, the oldest first when the
+ * store is full.
  */
 #ifndef BROKER_RETAINED_H
 #define BROKER_RETAINED_H
@@ -15,11 +16,13 @@ enum retained_result { RETAINED_STORED = 0, RETAINED_OLDER = 1, RETAINED_FULL = 
 struct retained *retained_new(uint64_t bytes_max, uint32_t messages_max, uint64_t seed);
 void retained_free(struct retained *retained);
 
-/* Takes a reference of its own. An empty payload is a delete. RETAINED_OLDER: what is there has a higher or equal stamp. */
+/* Takes a reference of its own. An empty payload is a delete. RETAINED_OLDER: what is there has a higher or equal
+ * stamp. */
 enum retained_result retained_set(struct retained *retained, uint64_t now_ms, struct message *message);
 
-/* Calls on_message for each message whose topic matches the filter, in no particular order; tombstones only if asked for; expired
- * ones never. on_message must not change the store. The message is borrowed for the call. Returning false ends the walk. */
+/* Calls on_message for each message whose topic matches the filter, in no particular order; tombstones only if asked
+ * for; expired ones never. on_message must not change the store. The message is borrowed for the call. Returning false
+ * ends the walk. */
 typedef bool retained_on_message(void *context, struct message *message);
 void retained_match(struct retained *retained, uint64_t now_ms, const char *filter, size_t size, bool with_tombstones,
                     retained_on_message *on_message, void *context);

@@ -1,4 +1,5 @@
-/* Our own rows in the registry: what we want there, what the caller was told of it, and under which sequence of our log it stands. */
+/* Our own rows in the registry: what we want there, what the caller was told of it, and under which sequence of our log
+ * it stands. */
 #ifndef BROKER_ROWS_H
 #define BROKER_ROWS_H
 

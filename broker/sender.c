@@ -4,16 +4,13 @@
 #include <string.h>
 #include <utlist.h>
 
-void link_wake(struct federation *federation, struct link *link)
-{
-    if (!link || link->is_ready)
-        return;
+void link_wake(struct federation *federation, struct link *link) {
+    if (!link || link->is_ready) return;
     link->is_ready = true;
     DL_APPEND2(federation->ready, link, ready_prev, ready_next);
 }
 
-void sender_drop_controls(struct link *link)
-{
+void sender_drop_controls(struct link *link) {
     struct control *control, *next;
     DL_FOREACH_SAFE(link->controls, control, next) {
         free(control);
@@ -23,12 +20,10 @@ void sender_drop_controls(struct link *link)
 }
 
 /* The frame in scratch joins the queue. False when memory is short. */
-static bool enqueue(struct federation *federation, struct link *link, uint64_t after)
-{
+static bool enqueue(struct federation *federation, struct link *link, uint64_t after) {
     struct frame_out *frame = &link->scratch;
     struct control *control = frame->failed ? NULL : malloc(sizeof *control + frame->size);
-    if (!control)
-        return false;
+    if (!control) return false;
     control->after = after;
     control->size = frame->size;
     memcpy(control->bytes, frame->bytes, frame->size);
@@ -38,48 +33,41 @@ static bool enqueue(struct federation *federation, struct link *link, uint64_t a
     return true;
 }
 
-static void enqueue_or_end(struct federation *federation, struct link *link, uint64_t after)
-{
-    if (link->state == LINK_CLOSING)
-        return;
+static void enqueue_or_end(struct federation *federation, struct link *link, uint64_t after) {
+    if (link->state == LINK_CLOSING) return;
     if (!enqueue(federation, link, after))
         link_end(federation, link, BYE_OVERLOAD, "short of memory");
     else if (link->control_bytes > LINK_CONTROL_MAX)
         link_end(federation, link, BYE_OVERLOAD, "too many frames wait for you");
 }
 
-struct frame_out *sender_begin(struct link *link, enum frame_type type, uint64_t number)
-{
+struct frame_out *sender_begin(struct link *link, enum frame_type type, uint64_t number) {
     frame_begin_names(&link->scratch, type, number);
     return &link->scratch;
 }
 
-void sender_end(struct federation *federation, struct link *link, uint64_t after)
-{
+void sender_end(struct federation *federation, struct link *link, uint64_t after) {
     frame_end_items(&link->scratch);
     enqueue_or_end(federation, link, after);
 }
 
-void sender_name(struct federation *federation, struct link *link, enum frame_type type, uint64_t number, const char *text, size_t size)
-{
+void sender_name(struct federation *federation, struct link *link, enum frame_type type, uint64_t number,
+                 const char *text, size_t size) {
     frame_add_name(sender_begin(link, type, number), text, size);
     sender_end(federation, link, 0);
 }
 
-void sender_plain(struct federation *federation, struct link *link, enum frame_type type)
-{
+void sender_plain(struct federation *federation, struct link *link, enum frame_type type) {
     frame_write_plain(&link->scratch, type);
     enqueue_or_end(federation, link, 0);
 }
 
-void sender_bye(struct federation *federation, struct link *link, enum bye_code code, const char *reason)
-{
+void sender_bye(struct federation *federation, struct link *link, enum bye_code code, const char *reason) {
     frame_write_bye(&link->scratch, code, reason);
     enqueue(federation, link, 0);
 }
 
-void sender_hello(struct federation *federation, struct link *link)
-{
+void sender_hello(struct federation *federation, struct link *link) {
     struct hello hello = {
         .protocol_min = LINK_PROTOCOL_MIN,
         .protocol_max = LINK_PROTOCOL_MAX,
@@ -103,8 +91,7 @@ void sender_hello(struct federation *federation, struct link *link)
     enqueue_or_end(federation, link, 0);
 }
 
-enum outbox_result sender_publish(struct federation *federation, struct peer *peer, struct message *message)
-{
+enum outbox_result sender_publish(struct federation *federation, struct peer *peer, struct message *message) {
     enum outbox_result result = outbox_put(&peer->outbox, message, false, federation->limits.link_queue_bytes);
     if (result != OUTBOX_OK) {
         peer->totals.dropped++;
@@ -119,8 +106,7 @@ enum outbox_result sender_publish(struct federation *federation, struct peer *pe
 }
 
 /* Adds the entry to the frame; false if it has to wait for the next frame. */
-static bool add_entry(struct federation *federation, struct link *link, struct outbox_entry *entry)
-{
+static bool add_entry(struct federation *federation, struct link *link, struct outbox_entry *entry) {
     struct peer *peer = link->peer;
     struct frame_out *out = &link->out;
     uint32_t expiry_s = entry->message ? message_expiry_left_s(entry->message, federation->now_ms) : 0;
@@ -129,24 +115,22 @@ static bool add_entry(struct federation *federation, struct link *link, struct o
         frame_add_skipped(out);
         return true;
     }
-    uint64_t size = (uint64_t)entry->message->topic_size + entry->message->payload_size + entry->message->properties_size +
-                    FRAME_PUBLICATION_OVERHEAD;
+    uint64_t size = (uint64_t)entry->message->topic_size + entry->message->payload_size +
+                    entry->message->properties_size + FRAME_PUBLICATION_OVERHEAD;
     if (size + FRAME_PUBLISH_OVERHEAD > link->frame_size_max) {
         peer->totals.dropped++;
         outbox_give_up(&peer->outbox, entry);
         frame_add_skipped(out);
         return true;
     }
-    if (out->item_count > 0 && out->size + size > link->frame_size_max)
-        return false;
+    if (out->item_count > 0 && out->size + size > link->frame_size_max) return false;
     frame_add_publication(out, entry->message, entry->snapshot, expiry_s);
     peer->totals.publications_sent++;
     return true;
 }
 
 /* A batch of what is next, not beyond the number that a waiting frame must follow. */
-static void next_publish(struct federation *federation, struct link *link)
-{
+static void next_publish(struct federation *federation, struct link *link) {
     struct outbox *outbox = &link->peer->outbox;
     uint64_t first = outbox->next, limit = link->controls ? link->controls->after : UINT64_MAX;
     struct outbox_entry *entry;
@@ -157,15 +141,13 @@ static void next_publish(struct federation *federation, struct link *link)
     frame_end_items(&link->out);
 }
 
-static void next_ack(struct link *link)
-{
+static void next_ack(struct link *link) {
     frame_write_ack(&link->out, link->peer->expected);
     link->ack_ms = UINT64_MAX;
     link->ack_bytes = 0;
 }
 
-static void next_control(struct link *link)
-{
+static void next_control(struct link *link) {
     struct control *control = link->controls;
     DL_DELETE(link->controls, control);
     link->control_bytes -= control->size;
@@ -176,8 +158,7 @@ static void next_control(struct link *link)
     link->out = (struct frame_out){.bytes = (uint8_t *)control, .size = size, .capacity = size};
 }
 
-bool sender_next(struct federation *federation, struct link *link)
-{
+bool sender_next(struct federation *federation, struct link *link) {
     struct control *control = link->controls;
     bool up = link->state == LINK_UP;
     if (up && link->ack_ms <= federation->now_ms)
@@ -188,8 +169,7 @@ bool sender_next(struct federation *federation, struct link *link)
         next_publish(federation, link);
     else
         return false;
-    if (!link->out.failed)
-        return true;
+    if (!link->out.failed) return true;
     link_end(federation, link, BYE_OVERLOAD, "short of memory");
     return false;
 }

@@ -6,32 +6,28 @@
 #include <stdlib.h>
 #include <string.h>
 
-static unsigned client_id_hash(const struct broker *broker, const void *client_id, size_t size)
-{
+static unsigned client_id_hash(const struct broker *broker, const void *client_id, size_t size) {
     return (unsigned)hash_bytes(broker->seed, client_id, size);
 }
 
-struct session *session_find(const struct broker *broker, const void *client_id, size_t size)
-{
+struct session *session_find(const struct broker *broker, const void *client_id, size_t size) {
     struct session *session;
 
     HASH_FIND_BYHASHVALUE(hh, broker->sessions, client_id, size, client_id_hash(broker, client_id, size), session);
     return session;
 }
 
-struct session *session_new(struct broker *broker, const void *client_id, size_t size)
-{
+struct session *session_new(struct broker *broker, const void *client_id, size_t size) {
     struct session *session = calloc(1, sizeof *session + size);
 
-    if (session == NULL)
-        return NULL;
+    if (session == NULL) return NULL;
     session->subscriber.kind = SUBSCRIBER_SESSION;
     session->number = ++broker->session_number;
     session->will_due_ms = session->expires_at_ms = UINT64_MAX;
     session->client_id_size = (uint32_t)size;
-    if (size > 0)
-        memcpy(session->client_id, client_id, size);
-    HASH_ADD_KEYPTR_BYHASHVALUE(hh, broker->sessions, session->client_id, size, client_id_hash(broker, client_id, size), session);
+    if (size > 0) memcpy(session->client_id, client_id, size);
+    HASH_ADD_KEYPTR_BYHASHVALUE(hh, broker->sessions, session->client_id, size, client_id_hash(broker, client_id, size),
+                                session);
     if (session->hh.tbl == NULL) {
         free(session);
         return NULL;
@@ -40,8 +36,7 @@ struct session *session_new(struct broker *broker, const void *client_id, size_t
     return session;
 }
 
-void session_free(struct session *session)
-{
+void session_free(struct session *session) {
     for (uint32_t i = 0; i < session->filter_count; i++)
         free(session->filters[i].text);
     free(session->filters);
@@ -52,16 +47,13 @@ void session_free(struct session *session)
 }
 
 /* Publishes the will; it is then gone. */
-static void will_publish(struct broker *broker, uint64_t now_ms, struct message *will, uint32_t expiry_s)
-{
-    if (expiry_s != UINT32_MAX)
-        will->expires_at_ms = now_ms + expiry_s * 1000ull;
+static void will_publish(struct broker *broker, uint64_t now_ms, struct message *will, uint32_t expiry_s) {
+    if (expiry_s != UINT32_MAX) will->expires_at_ms = now_ms + expiry_s * 1000ull;
     route_local(broker, now_ms, will);
     message_unref(will);
 }
 
-void session_end(struct broker *broker, uint64_t now_ms, struct session *session)
-{
+void session_end(struct broker *broker, uint64_t now_ms, struct session *session) {
     struct message *will = session->will;
     uint32_t will_expiry_s = session->will_expiry_s;
 
@@ -75,12 +67,10 @@ void session_end(struct broker *broker, uint64_t now_ms, struct session *session
     broker->counters.sessions--;
     session->will = NULL;
     session_free(session);
-    if (will != NULL)
-        will_publish(broker, now_ms, will, will_expiry_s);
+    if (will != NULL) will_publish(broker, now_ms, will, will_expiry_s);
 }
 
-void session_attach(struct broker *broker, struct session *session, struct client *client)
-{
+void session_attach(struct broker *broker, struct session *session, struct client *client) {
     timer_clear(&broker->session_timers, &session->timer);
     session->will_due_ms = session->expires_at_ms = UINT64_MAX;
     message_unref(session->will);
@@ -89,25 +79,21 @@ void session_attach(struct broker *broker, struct session *session, struct clien
     client->session = session;
 }
 
-static void set_timer(struct broker *broker, struct session *session)
-{
+static void set_timer(struct broker *broker, struct session *session) {
     uint64_t first = session->will_due_ms < session->expires_at_ms ? session->will_due_ms : session->expires_at_ms;
 
     timer_set(&broker->session_timers, &session->timer, first);
 }
 
-static void take_will_and_publish(struct broker *broker, uint64_t now_ms, struct session *session)
-{
+static void take_will_and_publish(struct broker *broker, uint64_t now_ms, struct session *session) {
     struct message *will = session->will;
 
     session->will = NULL;
     session->will_due_ms = UINT64_MAX;
-    if (will != NULL)
-        will_publish(broker, now_ms, will, session->will_expiry_s);
+    if (will != NULL) will_publish(broker, now_ms, will, session->will_expiry_s);
 }
 
-void session_detach(struct broker *broker, uint64_t now_ms, struct session *session, enum will_fate fate)
-{
+void session_detach(struct broker *broker, uint64_t now_ms, struct session *session, enum will_fate fate) {
     struct outgoing *outgoing;
 
     session->client = NULL;
@@ -123,63 +109,52 @@ void session_detach(struct broker *broker, uint64_t now_ms, struct session *sess
         session_end(broker, now_ms, session);
         return;
     }
-    if (session->expiry_s != UINT32_MAX)
-        session->expires_at_ms = now_ms + session->expiry_s * 1000ull;
-    if (session->will != NULL)
-        session->will_due_ms = now_ms + session->will_delay_s * 1000ull;
+    if (session->expiry_s != UINT32_MAX) session->expires_at_ms = now_ms + session->expiry_s * 1000ull;
+    if (session->will != NULL) session->will_due_ms = now_ms + session->will_delay_s * 1000ull;
     set_timer(broker, session);
-    if (session->will != NULL && session->will_delay_s == 0)
-        session_timeout(broker, now_ms, session);
+    if (session->will != NULL && session->will_delay_s == 0) session_timeout(broker, now_ms, session);
 }
 
-void session_timeout(struct broker *broker, uint64_t now_ms, struct session *session)
-{
+void session_timeout(struct broker *broker, uint64_t now_ms, struct session *session) {
     if (session->expires_at_ms <= now_ms) {
         session_end(broker, now_ms, session);
         return;
     }
-    if (session->will_due_ms <= now_ms)
-        take_will_and_publish(broker, now_ms, session);
+    if (session->will_due_ms <= now_ms) take_will_and_publish(broker, now_ms, session);
     set_timer(broker, session);
 }
 
-static uint32_t filter_position(const struct session *session, const char *filter, size_t size)
-{
+static uint32_t filter_position(const struct session *session, const char *filter, size_t size) {
     uint32_t i = 0;
 
-    while (i < session->filter_count && (session->filters[i].size != size || memcmp(session->filters[i].text, filter, size) != 0))
+    while (i < session->filter_count &&
+           (session->filters[i].size != size || memcmp(session->filters[i].text, filter, size) != 0))
         i++;
     return i;
 }
 
-bool session_holds(const struct session *session, const char *filter, size_t size)
-{
+bool session_holds(const struct session *session, const char *filter, size_t size) {
     return filter_position(session, filter, size) < session->filter_count;
 }
 
-static int filters_reserve(struct session *session)
-{
+static int filters_reserve(struct session *session) {
     uint32_t capacity = session->filter_capacity ? session->filter_capacity * 2 : 2;
     struct filter *grown;
 
-    if (session->filter_count < session->filter_capacity)
-        return 0;
+    if (session->filter_count < session->filter_capacity) return 0;
     grown = realloc(session->filters, capacity * sizeof *grown);
-    if (grown == NULL)
-        return -1;
+    if (grown == NULL) return -1;
     session->filters = grown;
     session->filter_capacity = capacity;
     return 0;
 }
 
-enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter, size_t size,
-                                   const struct subscription *subscription)
-{
+enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter,
+                                   size_t size, const struct subscription *subscription) {
     char *text = filters_reserve(session) == 0 ? malloc(size) : NULL;
     enum subs_result result;
 
-    if (text == NULL)
-        return SUBS_NO_MEMORY;
+    if (text == NULL) return SUBS_NO_MEMORY;
     result = subs_add(broker->subs, filter, size, &session->subscriber, subscription);
     if (result != SUBS_OK) {
         free(text);
@@ -197,12 +172,11 @@ enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struc
     return SUBS_OK;
 }
 
-enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter, size_t size)
-{
+enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, struct session *session,
+                                     const char *filter, size_t size) {
     uint32_t position = filter_position(session, filter, size);
 
-    if (position == session->filter_count)
-        return SUBS_NOT_FOUND;
+    if (position == session->filter_count) return SUBS_NOT_FOUND;
     subs_remove(broker->subs, filter, size, &session->subscriber);
     free(session->filters[position].text);
     session->filters[position] = session->filters[--session->filter_count];

@@ -78,10 +78,11 @@ void session_detach(struct broker *broker, uint64_t now_ms, struct session *sess
 void session_timeout(struct broker *broker, uint64_t now_ms, struct session *session);
 
 /* SUBS_OK, SUBS_REPLACED or SUBS_NO_MEMORY. */
-enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter, size_t size,
-                                   const struct subscription *subscription);
+enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter,
+                                   size_t size, const struct subscription *subscription);
 /* SUBS_OK or SUBS_NOT_FOUND. */
-enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter, size_t size);
+enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, struct session *session,
+                                     const char *filter, size_t size);
 bool session_holds(const struct session *session, const char *filter, size_t size);
 
 /* ---- delivery.c: what goes to the client ---- */
@@ -93,7 +94,8 @@ struct delivery {
     size_t identifier_count;
 };
 /* Sends, queues or drops by the session's state and limits. */
-void session_deliver(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message, const struct delivery *delivery);
+void session_deliver(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message,
+                     const struct delivery *delivery);
 /* Sends what waits, as far as the client's window and output allow. */
 void session_pump(struct broker *broker, uint64_t now_ms, struct session *session);
 /* The publication in flight under this packet id; NULL if there is none. */

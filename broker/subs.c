@@ -27,8 +27,7 @@ struct subs {
     uint64_t generation;
 };
 
-struct subs *subs_new(uint64_t seed)
-{
+struct subs *subs_new(uint64_t seed) {
     struct subs *subs = calloc(1, sizeof *subs);
 
     if (subs == NULL || tree_init(&subs->tree, seed) != 0) {
@@ -38,33 +37,27 @@ struct subs *subs_new(uint64_t seed)
     return subs;
 }
 
-static void list_free(struct list *list)
-{
-    if (list == NULL)
-        return;
+static void list_free(struct list *list) {
+    if (list == NULL) return;
     free(list->heads);
     free(list->entries);
     free(list);
 }
 
-void subs_free(struct subs *subs)
-{
-    if (subs == NULL)
-        return;
+void subs_free(struct subs *subs) {
+    if (subs == NULL) return;
     for (struct tree_node *node = subs->tree.root; node != NULL; node = tree_next(node))
         list_free(node->item);
     tree_deinit(&subs->tree);
     free(subs);
 }
 
-static uint32_t head_of(const struct list *list, const struct subscriber *subscriber)
-{
+static uint32_t head_of(const struct list *list, const struct subscriber *subscriber) {
     uint64_t mixed = (uint64_t)(uintptr_t)subscriber * 0x9E3779B97F4A7C15u;
     return (uint32_t)(mixed >> 32) & (list->capacity - 1);
 }
 
-static uint32_t list_find(const struct list *list, const struct subscriber *subscriber)
-{
+static uint32_t list_find(const struct list *list, const struct subscriber *subscriber) {
     uint32_t at;
 
     if (list->heads != NULL) {
@@ -74,28 +67,23 @@ static uint32_t list_find(const struct list *list, const struct subscriber *subs
         return at;
     }
     for (at = 0; at < list->count; at++)
-        if (list->entries[at].subscriber == subscriber)
-            return at;
+        if (list->entries[at].subscriber == subscriber) return at;
     return NO_ENTRY;
 }
 
-static void list_link(struct list *list, uint32_t at)
-{
+static void list_link(struct list *list, uint32_t at) {
     uint32_t *head;
 
-    if (list->heads == NULL)
-        return;
+    if (list->heads == NULL) return;
     head = &list->heads[head_of(list, list->entries[at].subscriber)];
     list->entries[at].chain = *head;
     *head = at;
 }
 
-static void list_unlink(struct list *list, uint32_t at)
-{
+static void list_unlink(struct list *list, uint32_t at) {
     uint32_t *place;
 
-    if (list->heads == NULL)
-        return;
+    if (list->heads == NULL) return;
     place = &list->heads[head_of(list, list->entries[at].subscriber)];
     while (*place != at)
         place = &list->entries[*place].chain;
@@ -103,15 +91,13 @@ static void list_unlink(struct list *list, uint32_t at)
 }
 
 /* Makes capacity (a power of two) for at least count entries; -1 when memory is short and nothing changed. */
-static int list_resize(struct list *list, uint32_t capacity)
-{
+static int list_resize(struct list *list, uint32_t capacity) {
     uint32_t *heads = NULL;
     struct entry *entries;
 
     if (capacity >= INDEX_FROM) {
         heads = malloc(capacity * sizeof *heads);
-        if (heads == NULL)
-            return -1;
+        if (heads == NULL) return -1;
     }
     entries = realloc(list->entries, capacity * sizeof *entries);
     if (entries == NULL) {
@@ -129,19 +115,18 @@ static int list_resize(struct list *list, uint32_t capacity)
     return 0;
 }
 
-static int list_add(struct list *list, struct subscriber *subscriber, const struct subscription *subscription)
-{
+static int list_add(struct list *list, struct subscriber *subscriber, const struct subscription *subscription) {
     if (list->count == list->capacity) {
         if (list->capacity > UINT32_MAX / 4 || list_resize(list, list->capacity ? list->capacity * 2 : 1) != 0)
             return -1;
     }
-    list->entries[list->count] = (struct entry){.subscriber = subscriber, .subscription = *subscription, .chain = NO_ENTRY};
+    list->entries[list->count] =
+        (struct entry){.subscriber = subscriber, .subscription = *subscription, .chain = NO_ENTRY};
     list_link(list, list->count++);
     return 0;
 }
 
-static void list_remove(struct list *list, uint32_t at)
-{
+static void list_remove(struct list *list, uint32_t at) {
     uint32_t last = list->count - 1;
 
     list_unlink(list, at);
@@ -152,12 +137,11 @@ static void list_remove(struct list *list, uint32_t at)
     }
     list->count--;
     /* Shrinking may fail; then it is merely larger than needed. */
-    if (list->count > 0 && list->count <= list->capacity / 4)
-        list_resize(list, list->capacity / 2);
+    if (list->count > 0 && list->count <= list->capacity / 4) list_resize(list, list->capacity / 2);
 }
 
-enum subs_result subs_add(struct subs *subs, const char *filter, size_t size, struct subscriber *subscriber, const struct subscription *subscription)
-{
+enum subs_result subs_add(struct subs *subs, const char *filter, size_t size, struct subscriber *subscriber,
+                          const struct subscription *subscription) {
     struct tree_path path;
     struct tree_node *node;
     struct list *list;
@@ -165,8 +149,7 @@ enum subs_result subs_add(struct subs *subs, const char *filter, size_t size, st
 
     tree_path_of(&subs->tree, filter, size, &path);
     node = tree_make(&subs->tree, &path);
-    if (node == NULL)
-        return SUBS_NO_MEMORY;
+    if (node == NULL) return SUBS_NO_MEMORY;
     list = node->item;
     at = list != NULL ? list_find(list, subscriber) : NO_ENTRY;
     if (at != NO_ENTRY) {
@@ -174,11 +157,9 @@ enum subs_result subs_add(struct subs *subs, const char *filter, size_t size, st
         subs->generation++;
         return SUBS_REPLACED;
     }
-    if (list == NULL)
-        list = calloc(1, sizeof *list);
+    if (list == NULL) list = calloc(1, sizeof *list);
     if (list == NULL || list_add(list, subscriber, subscription) != 0) {
-        if (node->item == NULL)
-            list_free(list);
+        if (node->item == NULL) list_free(list);
         tree_prune(&subs->tree, node);
         return SUBS_NO_MEMORY;
     }
@@ -188,8 +169,7 @@ enum subs_result subs_add(struct subs *subs, const char *filter, size_t size, st
     return SUBS_OK;
 }
 
-enum subs_result subs_remove(struct subs *subs, const char *filter, size_t size, struct subscriber *subscriber)
-{
+enum subs_result subs_remove(struct subs *subs, const char *filter, size_t size, struct subscriber *subscriber) {
     struct tree_path path;
     struct tree_node *node;
     struct list *list;
@@ -199,8 +179,7 @@ enum subs_result subs_remove(struct subs *subs, const char *filter, size_t size,
     node = tree_find(&subs->tree, &path);
     list = node != NULL ? node->item : NULL;
     at = list != NULL ? list_find(list, subscriber) : NO_ENTRY;
-    if (at == NO_ENTRY)
-        return SUBS_NOT_FOUND;
+    if (at == NO_ENTRY) return SUBS_NOT_FOUND;
     list_remove(list, at);
     if (list->count == 0) {
         list_free(list);
@@ -220,16 +199,14 @@ struct walk {
     bool dollar; /* wildcards do not match the first level of this name (MQTT-4.7.2-1) */
 };
 
-static void hit_all(const struct walk *walk, const struct tree_node *node)
-{
+static void hit_all(const struct walk *walk, const struct tree_node *node) {
     const struct list *list = node->item;
 
     for (uint32_t i = 0; list != NULL && i < list->count; i++)
         walk->on_hit(walk->context, list->entries[i].subscriber, &list->entries[i].subscription);
 }
 
-static void match_below(const struct walk *walk, const struct tree_node *node, size_t level)
-{
+static void match_below(const struct walk *walk, const struct tree_node *node, size_t level) {
     bool wildcards = level > 0 || !walk->dollar;
     const struct tree_node *child;
 
@@ -239,15 +216,12 @@ static void match_below(const struct walk *walk, const struct tree_node *node, s
         hit_all(walk, node);
         return;
     }
-    if (wildcards && node->plus != NULL)
-        match_below(walk, node->plus, level + 1);
+    if (wildcards && node->plus != NULL) match_below(walk, node->plus, level + 1);
     child = node->first_child != NULL ? tree_child(walk->tree, node, walk->path, level) : NULL;
-    if (child != NULL)
-        match_below(walk, child, level + 1);
+    if (child != NULL) match_below(walk, child, level + 1);
 }
 
-void subs_match(const struct subs *subs, const char *name, size_t size, subs_on_hit *on_hit, void *context)
-{
+void subs_match(const struct subs *subs, const char *name, size_t size, subs_on_hit *on_hit, void *context) {
     struct tree_path path;
     struct walk walk = {
         .tree = &subs->tree, .path = &path, .on_hit = on_hit, .context = context, .dollar = size > 0 && name[0] == '$'};
@@ -256,12 +230,10 @@ void subs_match(const struct subs *subs, const char *name, size_t size, subs_on_
     match_below(&walk, subs->tree.root, 0);
 }
 
-size_t subs_count(const struct subs *subs)
-{
+size_t subs_count(const struct subs *subs) {
     return subs->count;
 }
 
-uint64_t subs_generation(const struct subs *subs)
-{
+uint64_t subs_generation(const struct subs *subs) {
     return subs->generation;
 }

@@ -34,12 +34,13 @@ struct subs *subs_new(uint64_t seed); /* seed of the hash functions; NULL when m
 void subs_free(struct subs *subs);
 
 /* Adds or replaces (MQTT-3.8.4-3): SUBS_OK if new, SUBS_REPLACED, or SUBS_NO_MEMORY and nothing changed. */
-enum subs_result subs_add(struct subs *subs, const char *filter, size_t size, struct subscriber *subscriber, const struct subscription *subscription);
+enum subs_result subs_add(struct subs *subs, const char *filter, size_t size, struct subscriber *subscriber,
+                          const struct subscription *subscription);
 /* SUBS_OK or SUBS_NOT_FOUND. */
 enum subs_result subs_remove(struct subs *subs, const char *filter, size_t size, struct subscriber *subscriber);
 
-/* Calls on_hit once for every subscription whose filter matches the name; a subscriber with overlapping filters is named
- * once per filter. on_hit must not change the tree. Allocates nothing. */
+/* Calls on_hit once for every subscription whose filter matches the name; a subscriber with overlapping filters is
+ * named once per filter. on_hit must not change the tree. Allocates nothing. */
 typedef void subs_on_hit(void *context, struct subscriber *subscriber, const struct subscription *subscription);
 void subs_match(const struct subs *subs, const char *name, size_t size, subs_on_hit *on_hit, void *context);
 

@@ -1,5 +1,5 @@
-/* Timers: a pairing heap (Fredman et al. 1986) of nodes that live in their owners, so that setting one never fails and an
- * idle owner costs nothing else. Equal times fire in the order they were set.
+/* Timers: a pairing heap (Fredman et al. 1986) of nodes that live in their owners, so that setting one never fails and
+ * an idle owner costs nothing else. Equal times fire in the order they were set.
  */
 #ifndef BROKER_TIMERS_H
 #define BROKER_TIMERS_H
@@ -12,7 +12,8 @@ struct timer {
     uint64_t due_ms;
     uint64_t order;
     struct timer *child, *next;
-    struct timer *back; /* the left sibling, or the parent of a first child; itself at the top of the heap; NULL when not set */
+    struct timer
+        *back; /* the left sibling, or the parent of a first child; itself at the top of the heap; NULL when not set */
 };
 
 struct timers {

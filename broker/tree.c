@@ -7,8 +7,7 @@
 
 enum { FIRST_BUCKETS = 64 };
 
-int tree_init(struct tree *tree, uint64_t seed)
-{
+int tree_init(struct tree *tree, uint64_t seed) {
     *tree = (struct tree){.seed = seed, .bucket_mask = FIRST_BUCKETS - 1};
     tree->root = calloc(1, sizeof *tree->root);
     tree->buckets = calloc(FIRST_BUCKETS, sizeof(struct tree_node *));
@@ -20,8 +19,7 @@ int tree_init(struct tree *tree, uint64_t seed)
     return 0;
 }
 
-void tree_deinit(struct tree *tree)
-{
+void tree_deinit(struct tree *tree) {
     for (size_t i = 0; i <= tree->bucket_mask; i++) {
         struct tree_node *node = tree->buckets[i];
         while (node != NULL) {
@@ -34,8 +32,7 @@ void tree_deinit(struct tree *tree)
     free(tree->root);
 }
 
-void tree_path_of(const struct tree *tree, const char *topic, size_t size, struct tree_path *path)
-{
+void tree_path_of(const struct tree *tree, const char *topic, size_t size, struct tree_path *path) {
     const char *at = topic, *end = topic + size;
 
     path->count = 0;
@@ -51,14 +48,13 @@ void tree_path_of(const struct tree *tree, const char *topic, size_t size, struc
 }
 
 /* Which parent it is cannot be chosen from outside, so mixing its address in needs no strength. */
-static uint64_t child_hash(const struct tree_node *parent, uint64_t level_hash)
-{
+static uint64_t child_hash(const struct tree_node *parent, uint64_t level_hash) {
     uint64_t address = (uint64_t)(uintptr_t)parent * 0x9E3779B97F4A7C15u;
     return level_hash ^ address ^ (address >> 32);
 }
 
-struct tree_node *tree_child(const struct tree *tree, const struct tree_node *parent, const struct tree_path *path, size_t level)
-{
+struct tree_node *tree_child(const struct tree *tree, const struct tree_node *parent, const struct tree_path *path,
+                             size_t level) {
     uint64_t hash = child_hash(parent, path->levels[level].hash);
     struct tree_node *node = tree->buckets[hash & tree->bucket_mask];
 
@@ -69,8 +65,7 @@ struct tree_node *tree_child(const struct tree *tree, const struct tree_node *pa
     return NULL;
 }
 
-struct tree_node *tree_find(const struct tree *tree, const struct tree_path *path)
-{
+struct tree_node *tree_find(const struct tree *tree, const struct tree_path *path) {
     struct tree_node *node = tree->root;
 
     for (size_t i = 0; i < path->count && node != NULL; i++)
@@ -79,16 +74,13 @@ struct tree_node *tree_find(const struct tree *tree, const struct tree_path *pat
 }
 
 /* A table that cannot grow only gets slower. */
-static void grow_if_crowded(struct tree *tree)
-{
+static void grow_if_crowded(struct tree *tree) {
     size_t mask = tree->bucket_mask * 2 + 1;
     struct tree_node **buckets;
 
-    if (tree->node_count <= tree->bucket_mask)
-        return;
+    if (tree->node_count <= tree->bucket_mask) return;
     buckets = calloc(mask + 1, sizeof(struct tree_node *));
-    if (buckets == NULL)
-        return;
+    if (buckets == NULL) return;
     for (size_t i = 0; i <= tree->bucket_mask; i++) {
         struct tree_node *node = tree->buckets[i];
         while (node != NULL) {
@@ -104,41 +96,35 @@ static void grow_if_crowded(struct tree *tree)
 }
 
 /* Where the parent keeps its children named + and #; NULL for any other child. */
-static struct tree_node **wildcard_place(const struct tree_node *node)
-{
-    if (node->level_size == 1 && node->level[0] == '+')
-        return &node->parent->plus;
-    if (node->level_size == 1 && node->level[0] == '#')
-        return &node->parent->rest;
+static struct tree_node **wildcard_place(const struct tree_node *node) {
+    if (node->level_size == 1 && node->level[0] == '+') return &node->parent->plus;
+    if (node->level_size == 1 && node->level[0] == '#') return &node->parent->rest;
     return NULL;
 }
 
-static struct tree_node *add_child(struct tree *tree, struct tree_node *parent, const struct tree_path *path, size_t level)
-{
+static struct tree_node *add_child(struct tree *tree, struct tree_node *parent, const struct tree_path *path,
+                                   size_t level) {
     uint32_t size = path->levels[level].size;
     struct tree_node *node = malloc(sizeof *node + size);
     struct tree_node **bucket;
 
-    if (node == NULL)
-        return NULL;
-    *node = (struct tree_node){.parent = parent, .level_size = size, .hash = child_hash(parent, path->levels[level].hash)};
+    if (node == NULL) return NULL;
+    *node =
+        (struct tree_node){.parent = parent, .level_size = size, .hash = child_hash(parent, path->levels[level].hash)};
     memcpy(node->level, path->levels[level].text, size);
     grow_if_crowded(tree);
     bucket = &tree->buckets[node->hash & tree->bucket_mask];
     node->bucket_next = *bucket;
     *bucket = node;
     node->next = parent->first_child;
-    if (node->next != NULL)
-        node->next->previous = node;
+    if (node->next != NULL) node->next->previous = node;
     parent->first_child = node;
-    if (wildcard_place(node) != NULL)
-        *wildcard_place(node) = node;
+    if (wildcard_place(node) != NULL) *wildcard_place(node) = node;
     tree->node_count++;
     return node;
 }
 
-static void drop_leaf(struct tree *tree, struct tree_node *node)
-{
+static void drop_leaf(struct tree *tree, struct tree_node *node) {
     struct tree_node **place = &tree->buckets[node->hash & tree->bucket_mask];
 
     while (*place != node)
@@ -148,22 +134,18 @@ static void drop_leaf(struct tree *tree, struct tree_node *node)
         node->previous->next = node->next;
     else
         node->parent->first_child = node->next;
-    if (node->next != NULL)
-        node->next->previous = node->previous;
-    if (wildcard_place(node) != NULL)
-        *wildcard_place(node) = NULL;
+    if (node->next != NULL) node->next->previous = node->previous;
+    if (wildcard_place(node) != NULL) *wildcard_place(node) = NULL;
     tree->node_count--;
     free(node);
 }
 
-struct tree_node *tree_make(struct tree *tree, const struct tree_path *path)
-{
+struct tree_node *tree_make(struct tree *tree, const struct tree_path *path) {
     struct tree_node *node = tree->root;
 
     for (size_t i = 0; i < path->count; i++) {
         struct tree_node *child = tree_child(tree, node, path, i);
-        if (child == NULL)
-            child = add_child(tree, node, path, i);
+        if (child == NULL) child = add_child(tree, node, path, i);
         if (child == NULL) {
             tree_prune(tree, node);
             return NULL;
@@ -173,8 +155,7 @@ struct tree_node *tree_make(struct tree *tree, const struct tree_path *path)
     return node;
 }
 
-void tree_prune(struct tree *tree, struct tree_node *node)
-{
+void tree_prune(struct tree *tree, struct tree_node *node) {
     while (node != tree->root && node->item == NULL && node->first_child == NULL) {
         struct tree_node *parent = node->parent;
         drop_leaf(tree, node);
@@ -182,10 +163,8 @@ void tree_prune(struct tree *tree, struct tree_node *node)
     }
 }
 
-struct tree_node *tree_next(const struct tree_node *node)
-{
-    if (node->first_child != NULL)
-        return node->first_child;
+struct tree_node *tree_next(const struct tree_node *node) {
+    if (node->first_child != NULL) return node->first_child;
     while (node != NULL && node->next == NULL)
         node = node->parent;
     return node != NULL ? node->next : NULL;

@@ -49,11 +49,12 @@ void tree_deinit(struct tree *tree);
 void tree_path_of(const struct tree *tree, const char *topic, size_t size, struct tree_path *path);
 
 /* The child of that level of the path; NULL if there is none. */
-struct tree_node *tree_child(const struct tree *tree, const struct tree_node *parent, const struct tree_path *path, size_t level);
+struct tree_node *tree_child(const struct tree *tree, const struct tree_node *parent, const struct tree_path *path,
+                             size_t level);
 /* The node at the end of the path; NULL if there is none. */
 struct tree_node *tree_find(const struct tree *tree, const struct tree_path *path);
-/* The same, made if need be. NULL when memory is short; then the tree is as before. A new node that gets no item must be given
- * to tree_prune(). */
+/* The same, made if need be. NULL when memory is short; then the tree is as before. A new node that gets no item must
+ * be given to tree_prune(). */
 struct tree_node *tree_make(struct tree *tree, const struct tree_path *path);
 /* Drops the node and its parents as far as they have neither item nor child. */
 void tree_prune(struct tree *tree, struct tree_node *node);

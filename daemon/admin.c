@@ -14,27 +14,28 @@
 #define API "/api/v1/"
 #define RESPONSE_S 20 /* for each piece of a response */
 
-static const char front_page[] =
-    "Hobnob, a federated MQTT broker\n"
-    "\n"
-    "/healthz          is it running\n"
-    "/readyz           does it serve\n"
-    "/metrics          counters for Prometheus\n"
-    "/api/v1/status    this broker, in short\n"
-    "/api/v1/members   the brokers of the federation\n"
-    "/api/v1/registry  who publishes and subscribes to what\n"
-    "/api/v1/links     links to other brokers\n"
-    "\n"
-    "The same as tables: hobnob status, members, registry, links\n";
+static const char front_page[] = "Hobnob, a federated MQTT broker\n"
+                                 "\n"
+                                 "/healthz          is it running\n"
+                                 "/readyz           does it serve\n"
+                                 "/metrics          counters for Prometheus\n"
+                                 "/api/v1/status    this broker, in short\n"
+                                 "/api/v1/members   the brokers of the federation\n"
+                                 "/api/v1/registry  who publishes and subscribes to what\n"
+                                 "/api/v1/links     links to other brokers\n"
+                                 "\n"
+                                 "The same as tables: hobnob status, members, registry, links\n";
 
 /* The links are listed into one array; NULL when memory is short. */
 static struct link_info *list_links(const struct broker *broker, size_t *count) {
     struct link_info info;
     size_t links = 0;
-    while (broker_link_at(broker, links, &info)) links++;
+    while (broker_link_at(broker, links, &info))
+        links++;
     struct link_info *list = calloc(links + 1, sizeof *list);
     if (list == NULL) return NULL;
-    for (*count = 0; *count < links && broker_link_at(broker, *count, &list[*count]);) (*count)++;
+    for (*count = 0; *count < links && broker_link_at(broker, *count, &list[*count]);)
+        (*count)++;
     return list;
 }
 
@@ -67,7 +68,8 @@ static bool is(const char *path, size_t size, const char *other) {
     return size == strlen(other) && memcmp(path, other, size) == 0;
 }
 
-static enum admin_status respond(const struct server *server, const char *path, size_t size, struct text *body, const char **type) {
+static enum admin_status respond(const struct server *server, const char *path, size_t size, struct text *body,
+                                 const char **type) {
     const size_t api_size = strlen(API);
     *type = TEXT;
     if (is(path, size, "/")) {
@@ -98,7 +100,8 @@ static enum admin_status respond(const struct server *server, const char *path, 
     return ADMIN_NOT_FOUND;
 }
 
-enum admin_status admin_respond(const struct server *server, const char *path, size_t path_size, struct text *body, const char **type) {
+enum admin_status admin_respond(const struct server *server, const char *path, size_t path_size, struct text *body,
+                                const char **type) {
     enum admin_status status = respond(server, path, path_size, body, type);
     if (!body->failed) return status;
     text_deinit(body);
@@ -111,7 +114,9 @@ bool admin_host_is_ours(const char *host) {
     char name[64];
     size_t size = host[0] == '[' ? strcspn(host, "]") + (strchr(host, ']') != NULL) : strcspn(host, ":");
     const char *rest = host + size;
-    if (size >= sizeof name || (rest[0] != '\0' && (rest[0] != ':' || strspn(rest + 1, "0123456789") != strlen(rest + 1)))) return false;
+    if (size >= sizeof name ||
+        (rest[0] != '\0' && (rest[0] != ':' || strspn(rest + 1, "0123456789") != strlen(rest + 1))))
+        return false;
     memcpy(name, host, size);
     name[size] = '\0';
     struct sockaddr_in ip4;
@@ -129,8 +134,11 @@ static int send_headers(struct web_connection *connection, unsigned status, cons
     uint8_t *start = connection->web->scratch + LWS_PRE, *at = start, *end = start + 2048;
     struct lws *wsi = connection->wsi;
     if (lws_add_http_common_headers(wsi, status, type, connection->body.size, &at, end) != 0) return -1;
-    if (lws_add_http_header_by_token(wsi, WSI_TOKEN_HTTP_CACHE_CONTROL, (const unsigned char *)"no-store", 8, &at, end) != 0) return -1;
-    if (allow != NULL && lws_add_http_header_by_token(wsi, WSI_TOKEN_HTTP_ALLOW, (const unsigned char *)allow, (int)strlen(allow), &at, end) != 0)
+    if (lws_add_http_header_by_token(wsi, WSI_TOKEN_HTTP_CACHE_CONTROL, (const unsigned char *)"no-store", 8, &at,
+                                     end) != 0)
+        return -1;
+    if (allow != NULL && lws_add_http_header_by_token(wsi, WSI_TOKEN_HTTP_ALLOW, (const unsigned char *)allow,
+                                                      (int)strlen(allow), &at, end) != 0)
         return -1;
     return lws_finalize_write_http_header(wsi, start, &at, end) != 0 ? -1 : 0;
 }
@@ -143,7 +151,8 @@ static int complete(struct web_connection *connection) {
 }
 
 /* Headers now, the body in pieces whenever the socket takes more. */
-static int begin(struct web_connection *connection, unsigned status, const char *type, const char *allow, bool head_only) {
+static int begin(struct web_connection *connection, unsigned status, const char *type, const char *allow,
+                 bool head_only) {
     if (send_headers(connection, status, type, allow) != 0) return -1;
     if (head_only || connection->body.size == 0) return complete(connection);
     connection->body_open = true;
@@ -177,7 +186,8 @@ int admin_on_writable(struct web_connection *connection) {
     size_t size = left < WEB_PIECE ? left : WEB_PIECE;
     uint8_t *piece = connection->web->scratch + LWS_PRE;
     memcpy(piece, connection->body.bytes + connection->body_sent, size);
-    if (lws_write(connection->wsi, piece, size, size == left ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < (int)size) return -1;
+    if (lws_write(connection->wsi, piece, size, size == left ? LWS_WRITE_HTTP_FINAL : LWS_WRITE_HTTP) < (int)size)
+        return -1;
     connection->body_sent += size;
     if (size == left) return complete(connection);
     lws_set_timeout(connection->wsi, PENDING_TIMEOUT_HTTP_CONTENT, RESPONSE_S);

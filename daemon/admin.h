@@ -6,8 +6,9 @@
  *   /metrics              metrics.h
  *   /api/v1/NAME          api.h
  *
- * There is no token yet, so it is for loopback only: --check and start refuse other addresses under listen.admin. Against web pages that
- * aim at it through a name of theirs, a Host that is neither localhost nor a numeric address gets 421. Reached through web_inside.h.
+ * There is no token yet, so it is for loopback only: --check and start refuse other addresses under listen.admin.
+ * Against web pages that aim at it through a name of theirs, a Host that is neither localhost nor a numeric address
+ * gets 421. Reached through web_inside.h.
  */
 #ifndef DAEMON_ADMIN_H
 #define DAEMON_ADMIN_H
@@ -22,7 +23,8 @@ struct server;
 enum admin_status { ADMIN_OK = 200, ADMIN_NOT_FOUND = 404, ADMIN_UNAVAILABLE = 503, ADMIN_FAILED = 500 };
 
 /* The response to a GET of this path: type is a constant; body belongs to the caller. */
-enum admin_status admin_respond(const struct server *server, const char *path, size_t path_size, struct text *body, const char **type);
+enum admin_status admin_respond(const struct server *server, const char *path, size_t path_size, struct text *body,
+                                const char **type);
 
 /* True for "localhost", "127.0.0.1:9100", "[::1]:9100" and the like: names that no stranger can make point here. */
 bool admin_host_is_ours(const char *host);

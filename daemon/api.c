@@ -21,7 +21,8 @@ static int append(const char *bytes, size_t size, void *out) {
 
 /* Takes the row over; NULL says that memory was short. */
 static void add_json(struct text *out, json_t *json) {
-    if (json == NULL || json_dump_callback(json, append, out, JSON_COMPACT | JSON_ENSURE_ASCII) != 0) out->failed = true;
+    if (json == NULL || json_dump_callback(json, append, out, JSON_COMPACT | JSON_ENSURE_ASCII) != 0)
+        out->failed = true;
     json_decref(json);
 }
 
@@ -43,14 +44,17 @@ static json_t *string(const char *text, size_t size) {
 
 static json_t *id_string(const uint8_t id[16]) {
     char text[33];
-    for (size_t i = 0; i < 16; i++) snprintf(text + 2 * i, 3, "%02x", id[i]);
+    for (size_t i = 0; i < 16; i++)
+        snprintf(text + 2 * i, 3, "%02x", id[i]);
     return json_string(text);
 }
 
 void api_format_address(const struct gossip_address *address, char out[64]) {
     char ip[INET6_ADDRSTRLEN] = "";
     out[0] = '\0';
-    if (address->family == 0 || inet_ntop(address->family == 6 ? AF_INET6 : AF_INET, address->ip, ip, sizeof ip) == NULL) return;
+    if (address->family == 0 ||
+        inet_ntop(address->family == 6 ? AF_INET6 : AF_INET, address->ip, ip, sizeof ip) == NULL)
+        return;
     snprintf(out, 64, address->family == 6 ? "[%s]:%u" : "%s:%u", ip, address->port);
 }
 
@@ -61,8 +65,11 @@ static json_t *address_json(const struct gossip_address *address) {
 }
 
 static const char *state_name(enum member_state state) {
-    static const char *const names[] = {[MEMBER_UNVERIFIED] = "unverified", [MEMBER_ALIVE] = "alive", [MEMBER_SUSPECT] = "suspect",
-                                        [MEMBER_DOWN] = "down", [MEMBER_LEFT] = "left"};
+    static const char *const names[] = {[MEMBER_UNVERIFIED] = "unverified",
+                                        [MEMBER_ALIVE] = "alive",
+                                        [MEMBER_SUSPECT] = "suspect",
+                                        [MEMBER_DOWN] = "down",
+                                        [MEMBER_LEFT] = "left"};
     return names[state];
 }
 
@@ -84,14 +91,16 @@ static void write_members(const struct server *server, struct table *table) {
     struct member_info info;
     for (size_t i = 0; member_at(server, i, &info); i++) {
         bool never = info.heard_ms_ago == UINT64_MAX && !info.self;
-        add_row(table, json_pack("{s:o, s:o, s:s, s:o, s:o, s:i, s:o, s:b}", "name", string(info.name, strlen(info.name)), "id",
-                                 id_string(info.id.bytes), "state", state_name(info.state), "address", address_json(&info.address), "epoch",
+        add_row(table, json_pack("{s:o, s:o, s:s, s:o, s:o, s:i, s:o, s:b}", "name",
+                                 string(info.name, strlen(info.name)), "id", id_string(info.id.bytes), "state",
+                                 state_name(info.state), "address", address_json(&info.address), "epoch",
                                  number(info.epoch), "rows", (int)info.rows, "heard_ms_ago",
                                  never ? json_null() : number(info.self ? 0 : info.heard_ms_ago), "self", info.self));
     }
 }
 
-static bool on_row(void *context, const struct member_info *owner, enum gossip_row_kind kind, const char *filter, size_t size) {
+static bool on_row(void *context, const struct member_info *owner, enum gossip_row_kind kind, const char *filter,
+                   size_t size) {
     struct table *table = context;
     add_row(table, json_pack("{s:o, s:s, s:o, s:b}", "owner", string(owner->name, strlen(owner->name)), "kind",
                              kind == GOSSIP_NEWPUB ? "newpub" : "newsub", "filter", string(filter, size), "active", 1));
@@ -104,22 +113,26 @@ static void write_registry(const struct server *server, struct table *table) {
 }
 
 static json_t *link_json(const struct link_info *link, uint64_t now_ms) {
-    static const char *const states[] = {[LINK_DIALLING] = "dialling", [LINK_HANDSHAKE] = "handshake", [LINK_UP] = "up", [LINK_CLOSING] = "closing"};
+    static const char *const states[] = {
+        [LINK_DIALLING] = "dialling", [LINK_HANDSHAKE] = "handshake", [LINK_UP] = "up", [LINK_CLOSING] = "closing"};
     uint64_t up_ms = link->state == LINK_UP && now_ms > link->up_since_ms ? now_ms - link->up_since_ms : 0;
-    return json_pack("{s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "peer",
-                     string(link->name, strlen(link->name)), "id", id_string(link->peer.bytes), "state", states[link->state], "direction",
-                     link->dialled ? "out" : "in", "up_ms", number(up_ms), "joined_here", number(link->joined_here), "joined_there",
-                     number(link->joined_there), "publications_sent", number(link->publications_sent), "publications_received",
-                     number(link->publications_received), "frames_sent", number(link->frames_sent), "frames_received",
-                     number(link->frames_received), "bytes_sent", number(link->bytes_sent), "bytes_received", number(link->bytes_received),
-                     "invites_sent", number(link->invites_sent), "invites_received", number(link->invites_received), "repeated",
-                     number(link->repeated), "lost", number(link->lost), "dropped", number(link->dropped), "outbox_messages",
-                     number(link->outbox_messages), "outbox_bytes", number(link->outbox_bytes));
+    return json_pack(
+        "{s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "peer",
+        string(link->name, strlen(link->name)), "id", id_string(link->peer.bytes), "state", states[link->state],
+        "direction", link->dialled ? "out" : "in", "up_ms", number(up_ms), "joined_here", number(link->joined_here),
+        "joined_there", number(link->joined_there), "publications_sent", number(link->publications_sent),
+        "publications_received", number(link->publications_received), "frames_sent", number(link->frames_sent),
+        "frames_received", number(link->frames_received), "bytes_sent", number(link->bytes_sent), "bytes_received",
+        number(link->bytes_received), "invites_sent", number(link->invites_sent), "invites_received",
+        number(link->invites_received), "repeated", number(link->repeated), "lost", number(link->lost), "dropped",
+        number(link->dropped), "outbox_messages", number(link->outbox_messages), "outbox_bytes",
+        number(link->outbox_bytes));
 }
 
 static void write_links(const struct server *server, struct table *table) {
     struct link_info link;
-    for (size_t i = 0; broker_link_at(node_broker(server->node), i, &link); i++) add_row(table, link_json(&link, server_now_ms(server)));
+    for (size_t i = 0; broker_link_at(node_broker(server->node), i, &link); i++)
+        add_row(table, link_json(&link, server_now_ms(server)));
 }
 
 static void write_status(const struct server *server, struct text *out) {
@@ -134,14 +147,16 @@ static void write_status(const struct server *server, struct text *out) {
     if (gossip != NULL) gossip_read_counters(gossip, &counters);
     if (!member_at(server, 0, &self)) own_member(server, &self);
     snprintf(hash, sizeof hash, "%016" PRIx64, gossip != NULL ? gossip_table_hash(gossip) : 0);
-    add_json(out, json_pack("{s:{s:s, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:s}}", "status", "name",
-                            server->config->name, "id", id_string(self.id.bytes), "version", HOBNOB_VERSION, "epoch", number(self.epoch),
-                            "uptime_s", number((server_now_ms(server) - server->started_ms) / 1000), "ready",
+    add_json(out, json_pack("{s:{s:s, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:s}}",
+                            "status", "name", server->config->name, "id", id_string(self.id.bytes), "version",
+                            HOBNOB_VERSION, "epoch", number(self.epoch), "uptime_s",
+                            number((server_now_ms(server) - server->started_ms) / 1000), "ready",
                             server->ready && !server->leaving, "clients", number(broker.clients_connected), "sessions",
                             number(broker.sessions), "subscriptions", number(broker.subscriptions), "retained",
-                            number(broker.retained_messages), "members", "alive", number(counters.members_alive), "suspect",
-                            number(counters.members_suspect), "down", number(counters.members_down), "rows",
-                            number(counters.rows_own + counters.rows_others), "links", number(peering.links_up), "table_hash", hash));
+                            number(broker.retained_messages), "members", "alive", number(counters.members_alive),
+                            "suspect", number(counters.members_suspect), "down", number(counters.members_down), "rows",
+                            number(counters.rows_own + counters.rows_others), "links", number(peering.links_up),
+                            "table_hash", hash));
     text_append(out, "\n", 1);
 }
 

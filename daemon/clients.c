@@ -12,26 +12,27 @@
 
 #include "daemon/listening.h"
 
-#define READ_SIZE (64u * 1024u) /* bytes taken from a socket at once; one buffer for all, since the broker only borrows it */
-#define SPANS_MAX 64u           /* pieces of one write */
-#define ROUNDS_MAX 4u           /* writes for one client in one turn; then the kernel's readiness paces it */
-#define ENDED_MS 2000u          /* for a far end to take its last bytes and hang up; then the socket is closed under it */
+#define READ_SIZE                                                                                                      \
+    (64u * 1024u)      /* bytes taken from a socket at once; one buffer for all, since the broker only borrows it */
+#define SPANS_MAX 64u  /* pieces of one write */
+#define ROUNDS_MAX 4u  /* writes for one client in one turn; then the kernel's readiness paces it */
+#define ENDED_MS 2000u /* for a far end to take its last bytes and hang up; then the socket is closed under it */
 #define BACKLOG 1024
-#define FILES_KEPT 64u          /* descriptors that clients may not use up: links, logs, files and the admin port need some */
+#define FILES_KEPT 64u /* descriptors that clients may not use up: links, logs, files and the admin port need some */
 
 struct client {
     uv_tcp_t tcp; /* first: handles are cast to clients */
     uv_write_t write;
     uv_shutdown_t shutdown;
     struct clients *clients;
-    broker_handle handle;   /* 0 once the broker knows no more of it */
-    size_t writing;         /* bytes of the write under way; 0 if there is none */
-    uint64_t close_at_ms;   /* once ended */
-    bool is_ready;          /* in clients->ready */
-    bool is_ended;          /* in clients->ended: its input is thrown away, its last output on the way */
-    bool is_shut;           /* all is written, the far end's hang-up awaited */
+    broker_handle handle;       /* 0 once the broker knows no more of it */
+    size_t writing;             /* bytes of the write under way; 0 if there is none */
+    uint64_t close_at_ms;       /* once ended */
+    bool is_ready;              /* in clients->ready */
+    bool is_ended;              /* in clients->ended: its input is thrown away, its last output on the way */
+    bool is_shut;               /* all is written, the far end's hang-up awaited */
     struct client *next, *prev; /* of ready or ended; an ended client is flushed by its own events */
-    UT_hash_handle hh;      /* by handle */
+    UT_hash_handle hh;          /* by handle */
 };
 
 struct listener {
@@ -98,7 +99,8 @@ static void client_close(struct client *client) {
 static void on_timer(uv_timer_t *timer) {
     struct clients *clients = timer->data;
     const uint64_t now_ms = server_now_ms(clients->server);
-    while (clients->ended != NULL && clients->ended->close_at_ms <= now_ms) client_close(clients->ended);
+    while (clients->ended != NULL && clients->ended->close_at_ms <= now_ms)
+        client_close(clients->ended);
     if (clients->ended != NULL) uv_timer_start(&clients->timer, on_timer, clients->ended->close_at_ms - now_ms, 0);
     server_pump(clients->server);
 }
@@ -115,7 +117,8 @@ static void client_end(struct client *client) {
     if (!uv_is_active((uv_handle_t *)&clients->timer)) uv_timer_start(&clients->timer, on_timer, ENDED_MS, 0);
 }
 
-/* A close with unread input would be a reset, and could overtake the DISCONNECT that says why: so hang up, and let the far end close. */
+/* A close with unread input would be a reset, and could overtake the DISCONNECT that says why: so hang up, and let the
+ * far end close. */
 static void client_shut(struct client *client) {
     if (client->is_shut) return;
     client->is_shut = true;
@@ -152,7 +155,8 @@ static void write_later(struct client *client, const uv_buf_t *buffers, unsigned
 
 static size_t client_output(struct client *client, uv_buf_t buffers[SPANS_MAX], size_t *size) {
     struct broker_span spans[SPANS_MAX];
-    const size_t count = broker_client_output(node_broker(client->clients->server->node), client->handle, spans, SPANS_MAX);
+    const size_t count =
+        broker_client_output(node_broker(client->clients->server->node), client->handle, spans, SPANS_MAX);
     *size = 0;
     for (size_t i = 0; i < count; i++) {
         union {
@@ -173,7 +177,8 @@ static void client_flush(struct client *client) {
     size_t size = 0, count = 0;
     if (client->writing > 0) return;
     for (unsigned round = 0; (count = client_output(client, buffers, &size)) > 0; round++) {
-        const int written = round < ROUNDS_MAX ? uv_try_write((uv_stream_t *)&client->tcp, buffers, (unsigned)count) : UV_EAGAIN;
+        const int written =
+            round < ROUNDS_MAX ? uv_try_write((uv_stream_t *)&client->tcp, buffers, (unsigned)count) : UV_EAGAIN;
         if (written == UV_EAGAIN) {
             write_later(client, buffers, (unsigned)count, size);
             break;
@@ -224,7 +229,8 @@ static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer) {
     if (size < 0)
         client_close(client);
     else
-        broker_client_input(node_broker(server->node), server_now_ms(server), client->handle, (const uint8_t *)buffer->base, (size_t)size);
+        broker_client_input(node_broker(server->node), server_now_ms(server), client->handle,
+                            (const uint8_t *)buffer->base, (size_t)size);
     server_pump(server);
 }
 
@@ -246,7 +252,8 @@ static void far_address(const uv_tcp_t *tcp, char *out, size_t size) {
 
 static bool leaves_files(const struct client *client) {
     uv_os_fd_t file = -1;
-    return uv_fileno((const uv_handle_t *)&client->tcp, &file) == 0 && (uint64_t)file + FILES_KEPT < client->clients->files_max;
+    return uv_fileno((const uv_handle_t *)&client->tcp, &file) == 0 &&
+           (uint64_t)file + FILES_KEPT < client->clients->files_max;
 }
 
 static void refuse(struct client *client, const char *reason) {
@@ -264,10 +271,12 @@ static void client_open(struct client *client, bool from_loopback) {
         return;
     }
     if (!leaves_files(client)) {
-        refuse(client, "out of file descriptors: raise the limit of open files (LimitNOFILE= in a systemd unit, ulimit -n in a shell)");
+        refuse(client, "out of file descriptors: raise the limit of open files (LimitNOFILE= in a systemd unit, ulimit "
+                       "-n in a shell)");
         return;
     }
-    const broker_handle handle = broker_client_open(node_broker(server->node), server_now_ms(server), from_loopback, address);
+    const broker_handle handle =
+        broker_client_open(node_broker(server->node), server_now_ms(server), from_loopback, address);
     if (handle == 0) {
         refuse(client, "limits.clients_max is reached, or memory is short");
         return;
@@ -289,7 +298,8 @@ static void on_connection(uv_stream_t *stream, int status) {
     struct clients *clients = listener->clients;
     struct client *client = status == 0 ? calloc(1, sizeof(*client)) : NULL;
     if (client == NULL) { /* libuv has closed what it could not give us, or asks again once there is memory */
-        log_text(clients->server->log, LOG_LEVEL_WARNING, "client_refused", "%s", status != 0 ? uv_strerror(status) : "memory is short");
+        log_text(clients->server->log, LOG_LEVEL_WARNING, "client_refused", "%s",
+                 status != 0 ? uv_strerror(status) : "memory is short");
         return;
     }
     client->clients = clients;
@@ -306,11 +316,13 @@ static void on_connection(uv_stream_t *stream, int status) {
 
 /* ---- listening ---- */
 
-static int listener_open(struct listener *listener, const struct config_listeners *all, const struct config_address *address) {
+static int listener_open(struct listener *listener, const struct config_listeners *all,
+                         const struct config_address *address) {
     struct sockaddr_storage where;
     listening_sockaddr(address, &where);
     listener->from_loopback = config_ip_is_loopback(address->ip);
-    int result = uv_tcp_bind(&listener->tcp, (struct sockaddr *)&where, listening_v6only(all, address) ? UV_TCP_IPV6ONLY : 0);
+    int result =
+        uv_tcp_bind(&listener->tcp, (struct sockaddr *)&where, listening_v6only(all, address) ? UV_TCP_IPV6ONLY : 0);
     if (result == 0) result = uv_listen((uv_stream_t *)&listener->tcp, BACKLOG, on_connection);
     return -result; /* libuv's errors are negated errno values on Unix */
 }
@@ -361,7 +373,8 @@ struct clients *clients_new(struct server *server, char error[SERVER_ERROR_MAX])
 }
 
 void clients_stop_listening(struct clients *clients) {
-    for (size_t i = 0; i < clients->listener_count; i++) uv_close((uv_handle_t *)&clients->listeners[i]->tcp, on_listener_closed);
+    for (size_t i = 0; i < clients->listener_count; i++)
+        uv_close((uv_handle_t *)&clients->listeners[i]->tcp, on_listener_closed);
     clients->listener_count = 0;
 }
 

@@ -1,4 +1,5 @@
-/* MQTT over TCP: listeners and connections on the loop. Bytes go to the broker as they come; what it wants written goes out once per client and turn. */
+/* MQTT over TCP: listeners and connections on the loop. Bytes go to the broker as they come; what it wants written goes
+ * out once per client and turn. */
 #ifndef DAEMON_CLIENTS_H
 #define DAEMON_CLIENTS_H
 
@@ -10,7 +11,8 @@
 
 struct clients;
 
-/* Opens all listeners of kind mqtt. NULL on failure, and then error is one line with the remedy; what was opened closes in the next turns of the loop. */
+/* Opens all listeners of kind mqtt. NULL on failure, and then error is one line with the remedy; what was opened closes
+ * in the next turns of the loop. */
 struct clients *clients_new(struct server *server, char error[SERVER_ERROR_MAX]);
 
 /* This client has output or has ended. False if the handle is not one of ours. Calls nothing back. */

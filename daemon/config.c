@@ -21,11 +21,14 @@ static bool set_text(char **out, const char *text) {
 }
 
 static void listen_on_loopback(struct config_listeners *listeners, uint16_t port) {
-    listeners->items[listeners->count++] = (struct config_address){.host = "127.0.0.1", .ip = "127.0.0.1", .port = port};
+    listeners->items[listeners->count++] =
+        (struct config_address){.host = "127.0.0.1", .ip = "127.0.0.1", .port = port};
 }
 
 static bool set_defaults(struct config *config, const char *dir) {
-    const bool listens = config->listen.mqtt.count + config->listen.ws.count + config->listen.peers.count + config->listen.admin.count > 0;
+    const bool listens =
+        config->listen.mqtt.count + config->listen.ws.count + config->listen.peers.count + config->listen.admin.count >
+        0;
     if (!listens) listen_on_loopback(&config->listen.admin, 9100);
     if (config->listen.mqtt.count + config->listen.ws.count == 0) listen_on_loopback(&config->listen.mqtt, 1883);
     if (config->federation.name == NULL && !set_text(&config->federation.name, "default")) return false;
@@ -43,14 +46,19 @@ static void check_federation(const struct config *config, struct config_faults *
                          : config->federation.bootstrap_count > 0 ? config->federation.bootstrap[0].line
                                                                   : 0;
         if (line != 0 && faults->errors == 0)
-            config_fault_add(faults, true, line, "federation has no effect without listen.peers; write listen: {peers: 0.0.0.0:7100}");
+            config_fault_add(faults, true, line,
+                             "federation has no effect without listen.peers; write listen: {peers: 0.0.0.0:7100}");
         return;
     }
     const int line = config->listen.peers.items[0].line;
-    require(faults, config->identity.token.line != 0, line, "identity.token", "the path of the broker's token (hobnob token mint makes one)");
-    require(faults, config->identity.key.line != 0, line, "identity.key", "the path of the broker's private key (hobnob key new makes one)");
-    require(faults, config->identity.issuers[0].line != 0, line, "identity.issuers", "the path of the issuer's public key, as in issuers: [issuer.pub]");
-    require(faults, config->federation.gossip_key.line != 0, line, "federation.gossip_key", "the path of the federation's gossip key");
+    require(faults, config->identity.token.line != 0, line, "identity.token",
+            "the path of the broker's token (hobnob token mint makes one)");
+    require(faults, config->identity.key.line != 0, line, "identity.key",
+            "the path of the broker's private key (hobnob key new makes one)");
+    require(faults, config->identity.issuers[0].line != 0, line, "identity.issuers",
+            "the path of the issuer's public key, as in issuers: [issuer.pub]");
+    require(faults, config->federation.gossip_key.line != 0, line, "federation.gossip_key",
+            "the path of the federation's gossip key");
 }
 
 /* The same host and port twice would fail at start only, and name one of the two. */
@@ -58,7 +66,10 @@ static void check_collisions(const struct config *config, struct config_faults *
     const struct {
         const char *name;
         const struct config_listeners *listeners;
-    } kinds[] = {{"listen.mqtt", &config->listen.mqtt}, {"listen.ws", &config->listen.ws}, {"listen.peers", &config->listen.peers}, {"listen.admin", &config->listen.admin}};
+    } kinds[] = {{"listen.mqtt", &config->listen.mqtt},
+                 {"listen.ws", &config->listen.ws},
+                 {"listen.peers", &config->listen.peers},
+                 {"listen.admin", &config->listen.admin}};
     const struct config_address *seen[4 * CONFIG_LISTENERS_MAX];
     const char *seen_name[4 * CONFIG_LISTENERS_MAX];
     size_t seen_count = 0;
@@ -67,7 +78,8 @@ static void check_collisions(const struct config *config, struct config_faults *
             const struct config_address *address = &kinds[kind].listeners->items[i];
             for (size_t j = 0; j < seen_count; j++) {
                 if (seen[j]->port != address->port || strcmp(seen[j]->host, address->host) != 0) continue;
-                config_fault_add(faults, false, address->line, "%s: %s:%u is taken by %s in line %d; write another port", kinds[kind].name,
+                config_fault_add(faults, false, address->line,
+                                 "%s: %s:%u is taken by %s in line %d; write another port", kinds[kind].name,
                                  address->host, address->port, seen_name[j], seen[j]->line);
                 break;
             }
@@ -83,7 +95,8 @@ static void check_admin(const struct config *config, struct config_faults *fault
         const struct config_address *address = &config->listen.admin.items[i];
         if (config_ip_is_loopback(address->ip) || strcmp(address->host, "localhost") == 0) continue;
         config_fault_add(faults, false, address->line,
-                         "listen.admin: %s can be reached by others, and admin tokens are not available yet in this version; write 127.0.0.1:%u",
+                         "listen.admin: %s can be reached by others, and admin tokens are not available yet in this "
+                         "version; write 127.0.0.1:%u",
                          address->host, address->port);
     }
 }
@@ -107,7 +120,8 @@ static void yaml_fault(const yaml_parser_t *parser, struct config_faults *faults
     const char *problem = parser->problem != NULL ? parser->problem : "it cannot be understood";
     const int line = (int)parser->problem_mark.line + 1;
     config_fault_add(faults, false, line,
-                     "no YAML: %s; write KEY: VALUE a line, keys below another indented by spaces, and values with [ ] # or a colon in \"quotes\"",
+                     "no YAML: %s; write KEY: VALUE a line, keys below another indented by spaces, and values with [ ] "
+                     "# or a colon in \"quotes\"",
                      problem);
 }
 
@@ -124,7 +138,9 @@ static bool load_document(yaml_parser_t *parser, yaml_document_t *document, stru
         return false;
     }
     const yaml_node_t *root = yaml_document_get_root_node(&second);
-    if (root != NULL) config_fault_add(faults, false, config_line(root), "a second document starts here; write one, without --- between");
+    if (root != NULL)
+        config_fault_add(faults, false, config_line(root),
+                         "a second document starts here; write one, without --- between");
     yaml_document_delete(&second);
     return true;
 }
@@ -137,7 +153,8 @@ static void read_document(struct config_reader *reader) {
     yaml_node_t *root = yaml_document_get_root_node(reader->document);
     if (root != NULL) config_read_mapping(reader, &top, "", root);
     if (reader->config->name_line == 0)
-        config_fault_add(reader->faults, false, 1, "name is missing; write name: edge-1, or what else the token's subject is");
+        config_fault_add(reader->faults, false, 1,
+                         "name is missing; write name: edge-1, or what else the token's subject is");
 }
 
 struct config *config_parse(const char *text, size_t size, const char *dir, struct config_faults *faults) {
@@ -169,7 +186,10 @@ static char *read_file(const char *path, size_t *size, struct config_faults *fau
     FILE *file = fopen(path, "rb");
     struct stat status;
     if (file == NULL || fstat(fileno(file), &status) != 0) {
-        config_fault_add(faults, false, 0, "cannot be read: %s; write hobnobd CONFIG.yaml with the path of a configuration (hobnob init makes them)", strerror(errno));
+        config_fault_add(
+            faults, false, 0,
+            "cannot be read: %s; write hobnobd CONFIG.yaml with the path of a configuration (hobnob init makes them)",
+            strerror(errno));
         if (file != NULL) fclose(file);
         return NULL;
     }
@@ -178,7 +198,10 @@ static char *read_file(const char *path, size_t *size, struct config_faults *fau
     *size = text != NULL ? fread(text, 1, FILE_SIZE_MAX + 1, file) : 0;
     fclose(file);
     if (text != NULL && *size <= FILE_SIZE_MAX) return text;
-    config_fault_add(faults, false, 0, !regular ? "is a folder; write the path of a configuration, such as %s/hobnob.yaml" : "cannot be read, or is larger than 1 MiB; write a file smaller than that to %s", path);
+    config_fault_add(faults, false, 0,
+                     !regular ? "is a folder; write the path of a configuration, such as %s/hobnob.yaml"
+                              : "cannot be read, or is larger than 1 MiB; write a file smaller than that to %s",
+                     path);
     free(text);
     return NULL;
 }
@@ -222,9 +245,11 @@ void config_free(struct config *config) {
     free(config->data_dir);
     free(config->identity.token.path);
     free(config->identity.key.path);
-    for (size_t i = 0; i < CONFIG_ISSUERS_MAX; i++) free(config->identity.issuers[i].path);
+    for (size_t i = 0; i < CONFIG_ISSUERS_MAX; i++)
+        free(config->identity.issuers[i].path);
     free(config->federation.name);
     free(config->federation.gossip_key.path);
-    for (size_t i = 0; i < config->federation.private_topic_count; i++) free(config->federation.private_topics[i]);
+    for (size_t i = 0; i < config->federation.private_topic_count; i++)
+        free(config->federation.private_topics[i]);
     free(config);
 }

@@ -1,7 +1,7 @@
 /* The configuration: one YAML file, read wholly, all of its faults named at once.
  *
- * A fault reads "file:line: what is wrong, and what to write". Paths are made absolute relative to the file. Nothing but text and numbers is in here; the
- * files it names are read by identity.h.
+ * A fault reads "file:line: what is wrong, and what to write". Paths are made absolute relative to the file. Nothing
+ * but text and numbers is in here; the files it names are read by identity.h.
  */
 #ifndef DAEMON_CONFIG_H
 #define DAEMON_CONFIG_H
@@ -25,7 +25,8 @@ struct config_address {
     char host[256];
     uint16_t port;
     int line;    /* in the file; 0 without one */
-    char ip[46]; /* numeric text of host: set while reading if host is numeric, for listeners by resolve_listeners() otherwise */
+    char ip[46]; /* numeric text of host: set while reading if host is numeric, for listeners by resolve_listeners()
+                    otherwise */
 };
 
 #define CONFIG_ADDRESS_MAX 272u
@@ -43,8 +44,8 @@ struct config_path {
 };
 
 struct config {
-    char *file;     /* absolute path of the configuration, NULL without one */
-    char *name;     /* the broker's */
+    char *file; /* absolute path of the configuration, NULL without one */
+    char *name; /* the broker's */
     int name_line;
     char *data_dir; /* absolute; NULL: everything in memory */
     struct {
@@ -66,7 +67,8 @@ struct config {
         char *private_topics[CONFIG_FILTERS_MAX];
     } federation;
     struct {
-        bool anonymous_everywhere; /* clients.anonymous: true; by default anonymous clients are welcome from loopback only */
+        bool anonymous_everywhere; /* clients.anonymous: true; by default anonymous clients are welcome from loopback
+                                      only */
         bool anonymous_nowhere;    /* clients.anonymous: false */
     } clients;
     struct broker_limits broker_limits; /* 0 where not given: the core's default */
@@ -81,24 +83,26 @@ struct config_fault {
 };
 
 struct config_faults {
-    size_t count;    /* kept */
-    size_t errors;   /* those that are no warnings, also the ones not kept */
+    size_t count;  /* kept */
+    size_t errors; /* those that are no warnings, also the ones not kept */
     struct config_fault items[CONFIG_FAULTS_MAX];
 };
 
-void config_fault_add(struct config_faults *faults, bool warning, int line, const char *format, ...) __attribute__((format(printf, 4, 5)));
+void config_fault_add(struct config_faults *faults, bool warning, int line, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 /* Sorted by line; equal lines keep their order. */
 void config_faults_sort(struct config_faults *faults);
 /* "file:line: text" (no line if it is 0), with a final zero; cut at size. */
 #define CONFIG_FAULT_LINE_MAX 4608u
 void config_fault_format(const struct config_fault *fault, const char *file, char *out, size_t size);
 
-/* Reads the file. Returns NULL when there is no use in going on (it cannot be read, is no YAML, memory is short); else a
- * configuration, good if no errors were added. path is used in faults as it is given. */
+/* Reads the file. Returns NULL when there is no use in going on (it cannot be read, is no YAML, memory is short); else
+ * a configuration, good if no errors were added. path is used in faults as it is given. */
 struct config *config_read(const char *path, struct config_faults *faults);
 /* The same from text; dir is the absolute folder that paths are relative to. */
 struct config *config_parse(const char *text, size_t size, const char *dir, struct config_faults *faults);
-/* What runs without a file: one broker, in memory, MQTT on 127.0.0.1:1883, admin on 127.0.0.1:9100. NULL when memory is short. */
+/* What runs without a file: one broker, in memory, MQTT on 127.0.0.1:1883, admin on 127.0.0.1:9100. NULL when memory is
+ * short. */
 struct config *config_default(void);
 void config_free(struct config *config);
 

@@ -24,7 +24,8 @@ void config_faults_sort(struct config_faults *faults) {
     for (size_t i = 1; i < faults->count; i++) {
         const struct config_fault fault = faults->items[i];
         size_t at = i;
-        for (; at > 0 && faults->items[at - 1].line > fault.line; at--) faults->items[at] = faults->items[at - 1];
+        for (; at > 0 && faults->items[at - 1].line > fault.line; at--)
+            faults->items[at] = faults->items[at - 1];
         faults->items[at] = fault;
     }
 }

@@ -8,9 +8,17 @@
 #define LISTEN_ADDRESS "HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\""
 
 static const struct config_key identity_keys[] = {
-    {.name = "token", .read = config_read_path, .offset = AT(identity.token), .write = "the path of the broker's token, such as edge-1.jwt"},
-    {.name = "key", .read = config_read_path, .offset = AT(identity.key), .write = "the path of the broker's private key, such as edge-1.key"},
-    {.name = "issuers", .read = config_read_issuers, .write = "the paths of the issuers' public keys, such as [issuer.pub]"},
+    {.name = "token",
+     .read = config_read_path,
+     .offset = AT(identity.token),
+     .write = "the path of the broker's token, such as edge-1.jwt"},
+    {.name = "key",
+     .read = config_read_path,
+     .offset = AT(identity.key),
+     .write = "the path of the broker's private key, such as edge-1.key"},
+    {.name = "issuers",
+     .read = config_read_issuers,
+     .write = "the paths of the issuers' public keys, such as [issuer.pub]"},
 };
 
 static const struct config_key listen_keys[] = {
@@ -18,26 +26,41 @@ static const struct config_key listen_keys[] = {
     {.name = "ws", .read = config_read_listeners, .offset = AT(listen.ws), .write = LISTEN_ADDRESS},
     {.name = "peers", .read = config_read_listeners, .offset = AT(listen.peers), .write = LISTEN_ADDRESS},
     {.name = "admin", .read = config_read_listeners, .offset = AT(listen.admin), .write = LISTEN_ADDRESS},
-    {.name = "mqtts", .read = config_read_unavailable, .write = "listen.mqtt on an address that only trusted hosts reach"},
+    {.name = "mqtts",
+     .read = config_read_unavailable,
+     .write = "listen.mqtt on an address that only trusted hosts reach"},
     {.name = "wss", .read = config_read_unavailable, .write = "listen.ws on an address that only trusted hosts reach"},
 };
 
 static const struct config_key federation_keys[] = {
-    {.name = "name", .read = config_read_name, .offset = AT(federation.name), .write = "a name, the same at all brokers of the federation"},
+    {.name = "name",
+     .read = config_read_name,
+     .offset = AT(federation.name),
+     .write = "a name, the same at all brokers of the federation"},
     {.name = "advertise", .read = config_read_advertise, .write = "HOST:PORT by which other brokers reach this one"},
-    {.name = "bootstrap", .read = config_read_bootstrap, .write = "HOST:PORT of other brokers, such as [edge-2.example:7100]"},
-    {.name = "gossip_key", .read = config_read_path, .offset = AT(federation.gossip_key), .write = "the path of the federation's gossip key"},
+    {.name = "bootstrap",
+     .read = config_read_bootstrap,
+     .write = "HOST:PORT of other brokers, such as [edge-2.example:7100]"},
+    {.name = "gossip_key",
+     .read = config_read_path,
+     .offset = AT(federation.gossip_key),
+     .write = "the path of the federation's gossip key"},
     {.name = "private_topics", .read = config_read_filters, .write = "topic filters in quotes, such as [\"local/#\"]"},
 };
 
 static const struct config_key client_keys[] = {
     {.name = "anonymous", .read = config_read_anonymous, .write = "true or false"},
-    {.name = "password_file", .read = config_read_unavailable, .write = "clients: {anonymous: true} if all who reach the listeners are welcome"},
+    {.name = "password_file",
+     .read = config_read_unavailable,
+     .write = "clients: {anonymous: true} if all who reach the listeners are welcome"},
 };
 
-/* Every limit bears the name that it has in broker/broker.h or gossip/gossip.h, where its meaning and default are written. */
-#define BROKER_LIMIT(field, most, what) {.name = #field, .read = config_read_number, .offset = AT(broker_limits.field), .max = (most), .write = what}
-#define GOSSIP_LIMIT(field, most, what) {.name = #field, .read = config_read_number, .offset = AT(gossip_limits.field), .max = (most), .write = what}
+/* Every limit bears the name that it has in broker/broker.h or gossip/gossip.h, where its meaning and default are
+ * written. */
+#define BROKER_LIMIT(field, most, what)                                                                                \
+    { .name = #field, .read = config_read_number, .offset = AT(broker_limits.field), .max = (most), .write = what }
+#define GOSSIP_LIMIT(field, most, what)                                                                                \
+    { .name = #field, .read = config_read_number, .offset = AT(gossip_limits.field), .max = (most), .write = what }
 
 static const struct config_key limit_keys[] = {
     BROKER_LIMIT(packet_size_max, 268435460u, "bytes, such as 16777216"),
@@ -79,14 +102,20 @@ static const struct config_key log_keys[] = {
     {.name = "level", .read = config_read_level, .write = "error, warning, info or debug"},
 };
 
-#define MAPPING(key, keys) {.name = key, .read = config_read_mapping, .children = keys, .child_count = COUNT(keys)}
+#define MAPPING(key, keys)                                                                                             \
+    { .name = key, .read = config_read_mapping, .children = keys, .child_count = COUNT(keys) }
 
 const struct config_key config_top_keys[] = {
     {.name = "name", .read = config_read_name, .offset = AT(name), .write = "the token's subject, such as edge-1"},
-    {.name = "data_dir", .read = config_read_data_dir, .offset = AT(data_dir), .write = "the path of a folder, such as data"},
+    {.name = "data_dir",
+     .read = config_read_data_dir,
+     .offset = AT(data_dir),
+     .write = "the path of a folder, such as data"},
     MAPPING("identity", identity_keys),
     MAPPING("listen", listen_keys),
-    {.name = "tls", .read = config_read_unavailable, .write = "listen.mqtt on an address that only trusted hosts reach"},
+    {.name = "tls",
+     .read = config_read_unavailable,
+     .write = "listen.mqtt on an address that only trusted hosts reach"},
     MAPPING("federation", federation_keys),
     MAPPING("clients", client_keys),
     MAPPING("limits", limit_keys),

@@ -30,12 +30,14 @@ static void *target(struct config_reader *reader, const struct config_key *key) 
     return (char *)reader->config + key->offset;
 }
 
-static void fault(struct config_reader *reader, const yaml_node_t *node, const char *path, const char *what, const char *write) {
+static void fault(struct config_reader *reader, const yaml_node_t *node, const char *path, const char *what,
+                  const char *write) {
     config_fault_add(reader->faults, false, config_line(node), "%s %s; write %s", path, what, write);
 }
 
 /* The text of a scalar (libyaml ends it with a zero); NULL, and a fault, for anything else and for nothing. */
-static const char *scalar(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *node) {
+static const char *scalar(struct config_reader *reader, const struct config_key *key, const char *path,
+                          const yaml_node_t *node) {
     if (node->type == YAML_SEQUENCE_NODE) {
         fault(reader, node, path, "is a list", key->write);
         return NULL;
@@ -56,9 +58,10 @@ static const char *scalar(struct config_reader *reader, const struct config_key 
     return text;
 }
 
-static void bad_value(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *node, const char *text,
-                      const char *why) {
-    config_fault_add(reader->faults, false, config_line(node), "%s: \"%.100s\" %s; write %s", path, text, why, key->write);
+static void bad_value(struct config_reader *reader, const struct config_key *key, const char *path,
+                      const yaml_node_t *node, const char *text, const char *why) {
+    config_fault_add(reader->faults, false, config_line(node), "%s: \"%.100s\" %s; write %s", path, text, why,
+                     key->write);
 }
 
 static char *copy(struct config_reader *reader, char *text) {
@@ -74,32 +77,38 @@ static const struct config_key *find_key(const struct config_key *keys, size_t c
     return NULL;
 }
 
-static void unknown_key(struct config_reader *reader, const struct config_key *mapping, const char *path, const yaml_node_t *node) {
+static void unknown_key(struct config_reader *reader, const struct config_key *mapping, const char *path,
+                        const yaml_node_t *node) {
     const char *name = (const char *)node->data.scalar.value;
     const char *nearest = NULL;
-    for (size_t i = 0; i < mapping->child_count; i++) nearest_try(name, mapping->children[i].name, &nearest);
+    for (size_t i = 0; i < mapping->child_count; i++)
+        nearest_try(name, mapping->children[i].name, &nearest);
     if (nearest != NULL) {
-        config_fault_add(reader->faults, false, config_line(node), "unknown key \"%.60s\"; write \"%s\"", path, nearest);
+        config_fault_add(reader->faults, false, config_line(node), "unknown key \"%.60s\"; write \"%s\"", path,
+                         nearest);
         return;
     }
     char known[300] = "";
     size_t used = 0;
     for (size_t i = 0; i < mapping->child_count && used < sizeof(known); i++)
-        used += (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i == 0 ? "" : ", ", mapping->children[i].name);
+        used +=
+            (size_t)snprintf(known + used, sizeof(known) - used, "%s%s", i == 0 ? "" : ", ", mapping->children[i].name);
     config_fault_add(reader->faults, false, config_line(node), "unknown key \"%.60s\"; write one of: %s", path, known);
 }
 
 /* The line of an earlier pair with the same key, or 0. */
-static int given_before(struct config_reader *reader, const yaml_node_t *mapping, const yaml_node_pair_t *pair, const char *name) {
+static int given_before(struct config_reader *reader, const yaml_node_t *mapping, const yaml_node_pair_t *pair,
+                        const char *name) {
     for (const yaml_node_pair_t *earlier = mapping->data.mapping.pairs.start; earlier < pair; earlier++) {
         const yaml_node_t *key = yaml_document_get_node(reader->document, earlier->key);
-        if (key->type == YAML_SCALAR_NODE && strcmp((const char *)key->data.scalar.value, name) == 0) return config_line(key);
+        if (key->type == YAML_SCALAR_NODE && strcmp((const char *)key->data.scalar.value, name) == 0)
+            return config_line(key);
     }
     return 0;
 }
 
-static void read_pair(struct config_reader *reader, const struct config_key *mapping, const char *path, const yaml_node_t *node,
-                      const yaml_node_pair_t *pair) {
+static void read_pair(struct config_reader *reader, const struct config_key *mapping, const char *path,
+                      const yaml_node_t *node, const yaml_node_pair_t *pair) {
     const yaml_node_t *name_node = yaml_document_get_node(reader->document, pair->key);
     yaml_node_t *value = yaml_document_get_node(reader->document, pair->value);
     char below[PATH_MAX_SHOWN];
@@ -111,7 +120,8 @@ static void read_pair(struct config_reader *reader, const struct config_key *map
     snprintf(below, sizeof(below), "%s%s%.60s", path, path[0] == '\0' ? "" : ".", name);
     const int first = given_before(reader, node, pair, name);
     if (first != 0) {
-        config_fault_add(reader->faults, false, config_line(name_node), "%s was given before, in line %d; write it once", below, first);
+        config_fault_add(reader->faults, false, config_line(name_node),
+                         "%s was given before, in line %d; write it once", below, first);
         return;
     }
     const struct config_key *key = find_key(mapping->children, mapping->child_count, name);
@@ -121,11 +131,14 @@ static void read_pair(struct config_reader *reader, const struct config_key *map
         key->read(reader, key, below, value);
 }
 
-void config_read_mapping(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
-    const bool nothing = value->type == YAML_SCALAR_NODE && value->data.scalar.length == 0 && value->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+void config_read_mapping(struct config_reader *reader, const struct config_key *key, const char *path,
+                         yaml_node_t *value) {
+    const bool nothing = value->type == YAML_SCALAR_NODE && value->data.scalar.length == 0 &&
+                         value->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (nothing) return; /* all keys below it are commented out */
     if (value->type != YAML_MAPPING_NODE) {
-        fault(reader, value, path[0] == '\0' ? "the configuration" : path, "has no keys below it", "one KEY: VALUE a line");
+        fault(reader, value, path[0] == '\0' ? "the configuration" : path, "has no keys below it",
+              "one KEY: VALUE a line");
         return;
     }
     for (const yaml_node_pair_t *pair = value->data.mapping.pairs.start; pair < value->data.mapping.pairs.top; pair++)
@@ -134,7 +147,8 @@ void config_read_mapping(struct config_reader *reader, const struct config_key *
 
 /* ---- single values ---- */
 
-void config_read_name(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+void config_read_name(struct config_reader *reader, const struct config_key *key, const char *path,
+                      yaml_node_t *value) {
     char **name = target(reader, key);
     const char *text = scalar(reader, key, path, value);
     if (name == &reader->config->name) reader->config->name_line = config_line(value); /* given, be it good or not */
@@ -152,7 +166,8 @@ void config_read_name(struct config_reader *reader, const struct config_key *key
     *name = copy(reader, strdup(text));
 }
 
-void config_read_data_dir(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+void config_read_data_dir(struct config_reader *reader, const struct config_key *key, const char *path,
+                          yaml_node_t *value) {
     const char *text = scalar(reader, key, path, value);
     if (text == NULL) return;
     char **out = target(reader, key);
@@ -161,7 +176,8 @@ void config_read_data_dir(struct config_reader *reader, const struct config_key 
 }
 
 /* The line is set even if the value is bad: a key that was given is not reported as missing too. */
-static bool set_path(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *node, struct config_path *out) {
+static bool set_path(struct config_reader *reader, const struct config_key *key, const char *path,
+                     const yaml_node_t *node, struct config_path *out) {
     const char *text = scalar(reader, key, path, node);
     out->line = config_line(node);
     if (text == NULL) return false;
@@ -169,11 +185,13 @@ static bool set_path(struct config_reader *reader, const struct config_key *key,
     return true;
 }
 
-void config_read_path(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+void config_read_path(struct config_reader *reader, const struct config_key *key, const char *path,
+                      yaml_node_t *value) {
     set_path(reader, key, path, value, target(reader, key));
 }
 
-void config_read_number(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+void config_read_number(struct config_reader *reader, const struct config_key *key, const char *path,
+                        yaml_node_t *value) {
     const char *text = scalar(reader, key, path, value);
     uint64_t number = 0;
     if (text == NULL) return;
@@ -187,7 +205,8 @@ void config_read_number(struct config_reader *reader, const struct config_key *k
         number = number * 10 + d;
     }
     if (number == 0) {
-        config_fault_add(reader->faults, false, config_line(value), "%s: \"%.100s\" is no whole number from 1 to %llu; write %s", path, text,
+        config_fault_add(reader->faults, false, config_line(value),
+                         "%s: \"%.100s\" is no whole number from 1 to %llu; write %s", path, text,
                          (unsigned long long)key->max, key->write);
         return;
     }
@@ -197,7 +216,8 @@ void config_read_number(struct config_reader *reader, const struct config_key *k
         *(uint32_t *)target(reader, key) = (uint32_t)number;
 }
 
-void config_read_anonymous(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+void config_read_anonymous(struct config_reader *reader, const struct config_key *key, const char *path,
+                           yaml_node_t *value) {
     const char *text = scalar(reader, key, path, value);
     if (text == NULL) return;
     reader->config->clients.anonymous_everywhere = strcmp(text, "true") == 0;
@@ -206,14 +226,18 @@ void config_read_anonymous(struct config_reader *reader, const struct config_key
         bad_value(reader, key, path, value, text, "is neither true nor false");
 }
 
-void config_read_level(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+void config_read_level(struct config_reader *reader, const struct config_key *key, const char *path,
+                       yaml_node_t *value) {
     const char *text = scalar(reader, key, path, value);
-    if (text != NULL && !log_level_parse(text, &reader->config->log_level)) bad_value(reader, key, path, value, text, "is no level");
+    if (text != NULL && !log_level_parse(text, &reader->config->log_level))
+        bad_value(reader, key, path, value, text, "is no level");
 }
 
 /* Better refused than ignored: who writes tls: believes to be protected. */
-void config_read_unavailable(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
-    config_fault_add(reader->faults, false, config_line(value), "%s is not available yet in this version; remove it and write %s", path, key->write);
+void config_read_unavailable(struct config_reader *reader, const struct config_key *key, const char *path,
+                             yaml_node_t *value) {
+    config_fault_add(reader->faults, false, config_line(value),
+                     "%s is not available yet in this version; remove it and write %s", path, key->write);
 }
 
 /* ---- addresses ---- */
@@ -236,13 +260,15 @@ static const char *parse_address(const char *text, struct config_address *addres
     for (size_t i = 0; i < host_size; i++)
         if (!isalnum((unsigned char)host[i]) && strchr(".-_:%", host[i]) == NULL) return "has a host that is none";
     unsigned port = 0;
-    for (const char *c = colon + 1; *c != '\0' && port <= 65535; c++) port = *c >= '0' && *c <= '9' ? port * 10 + (unsigned)(*c - '0') : 65536;
+    for (const char *c = colon + 1; *c != '\0' && port <= 65535; c++)
+        port = *c >= '0' && *c <= '9' ? port * 10 + (unsigned)(*c - '0') : 65536;
     if (port < 1 || port > 65535) return "has a port that is no number from 1 to 65535";
     memcpy(address->host, host, host_size);
     address->host[host_size] = '\0';
     address->port = (uint16_t)port;
     uint8_t bytes[16];
-    if (inet_pton(AF_INET, address->host, bytes) == 1 || inet_pton(AF_INET6, address->host, bytes) == 1) strcpy(address->ip, address->host);
+    if (inet_pton(AF_INET, address->host, bytes) == 1 || inet_pton(AF_INET6, address->host, bytes) == 1)
+        strcpy(address->ip, address->host);
     return NULL;
 }
 
@@ -251,8 +277,8 @@ void config_address_format(const struct config_address *address, char out[CONFIG
     snprintf(out, CONFIG_ADDRESS_MAX, v6 ? "[%s]:%u" : "%s:%u", address->host, address->port);
 }
 
-static bool read_address(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *node,
-                         struct config_address *address) {
+static bool read_address(struct config_reader *reader, const struct config_key *key, const char *path,
+                         const yaml_node_t *node, struct config_address *address) {
     const char *text = scalar(reader, key, path, node);
     if (text == NULL) return false;
     struct config_address parsed = {.line = config_line(node)};
@@ -266,8 +292,8 @@ static bool read_address(struct config_reader *reader, const struct config_key *
 }
 
 /* Where others are to reach somebody. */
-static bool read_destination(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *node,
-                             struct config_address *address) {
+static bool read_destination(struct config_reader *reader, const struct config_key *key, const char *path,
+                             const yaml_node_t *node, struct config_address *address) {
     struct config_address parsed;
     if (!read_address(reader, key, path, node, &parsed)) return false;
     if (strcmp(parsed.ip, "0.0.0.0") == 0 || strcmp(parsed.ip, "::") == 0) {
@@ -278,53 +304,68 @@ static bool read_destination(struct config_reader *reader, const struct config_k
     return true;
 }
 
-void config_read_advertise(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
-    if (read_destination(reader, key, path, value, &reader->config->federation.advertise)) reader->config->federation.has_advertise = true;
+void config_read_advertise(struct config_reader *reader, const struct config_key *key, const char *path,
+                           yaml_node_t *value) {
+    if (read_destination(reader, key, path, value, &reader->config->federation.advertise))
+        reader->config->federation.has_advertise = true;
 }
 
 /* ---- lists, or one value alone ---- */
 
-typedef void read_item(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *item);
+typedef void read_item(struct config_reader *reader, const struct config_key *key, const char *path,
+                       const yaml_node_t *item);
 
-static void read_list(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *value, size_t max, read_item *read) {
+static void read_list(struct config_reader *reader, const struct config_key *key, const char *path,
+                      const yaml_node_t *value, size_t max, read_item *read) {
     if (value->type != YAML_SEQUENCE_NODE) {
         read(reader, key, path, value);
         return;
     }
     const yaml_node_item_t *items = value->data.sequence.items.start;
     const size_t count = (size_t)(value->data.sequence.items.top - items);
-    if (count > max) config_fault_add(reader->faults, false, config_line(value), "%s has %zu entries; write at most %zu", path, count, max);
-    for (size_t i = 0; i < count && i < max; i++) read(reader, key, path, yaml_document_get_node(reader->document, items[i]));
+    if (count > max)
+        config_fault_add(reader->faults, false, config_line(value), "%s has %zu entries; write at most %zu", path,
+                         count, max);
+    for (size_t i = 0; i < count && i < max; i++)
+        read(reader, key, path, yaml_document_get_node(reader->document, items[i]));
 }
 
-static void read_listener(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *item) {
+static void read_listener(struct config_reader *reader, const struct config_key *key, const char *path,
+                          const yaml_node_t *item) {
     struct config_listeners *listeners = target(reader, key);
     if (read_address(reader, key, path, item, &listeners->items[listeners->count])) listeners->count++;
 }
 
-void config_read_listeners(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+void config_read_listeners(struct config_reader *reader, const struct config_key *key, const char *path,
+                           yaml_node_t *value) {
     read_list(reader, key, path, value, CONFIG_LISTENERS_MAX, read_listener);
 }
 
-static void read_bootstrap_item(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *item) {
-    if (read_destination(reader, key, path, item, &reader->config->federation.bootstrap[reader->config->federation.bootstrap_count]))
+static void read_bootstrap_item(struct config_reader *reader, const struct config_key *key, const char *path,
+                                const yaml_node_t *item) {
+    if (read_destination(reader, key, path, item,
+                         &reader->config->federation.bootstrap[reader->config->federation.bootstrap_count]))
         reader->config->federation.bootstrap_count++;
 }
 
-void config_read_bootstrap(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+void config_read_bootstrap(struct config_reader *reader, const struct config_key *key, const char *path,
+                           yaml_node_t *value) {
     read_list(reader, key, path, value, CONFIG_BOOTSTRAP_MAX, read_bootstrap_item);
 }
 
-static void read_issuer(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *item) {
+static void read_issuer(struct config_reader *reader, const struct config_key *key, const char *path,
+                        const yaml_node_t *item) {
     size_t *count = &reader->config->identity.issuer_count;
     if (set_path(reader, key, path, item, &reader->config->identity.issuers[*count])) ++*count;
 }
 
-void config_read_issuers(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+void config_read_issuers(struct config_reader *reader, const struct config_key *key, const char *path,
+                         yaml_node_t *value) {
     read_list(reader, key, path, value, CONFIG_ISSUERS_MAX, read_issuer);
 }
 
-static void read_filter(struct config_reader *reader, const struct config_key *key, const char *path, const yaml_node_t *item) {
+static void read_filter(struct config_reader *reader, const struct config_key *key, const char *path,
+                        const yaml_node_t *item) {
     const char *text = scalar(reader, key, path, item);
     if (text == NULL) return;
     if (!topic_filter_valid(text, strlen(text)) || topic_is_shared(text, strlen(text))) {
@@ -332,9 +373,11 @@ static void read_filter(struct config_reader *reader, const struct config_key *k
         return;
     }
     char *filter = copy(reader, strdup(text));
-    if (filter != NULL) reader->config->federation.private_topics[reader->config->federation.private_topic_count++] = filter;
+    if (filter != NULL)
+        reader->config->federation.private_topics[reader->config->federation.private_topic_count++] = filter;
 }
 
-void config_read_filters(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value) {
+void config_read_filters(struct config_reader *reader, const struct config_key *key, const char *path,
+                         yaml_node_t *value) {
     read_list(reader, key, path, value, CONFIG_FILTERS_MAX, read_filter);
 }

@@ -17,7 +17,8 @@ struct config_reader {
 struct config_key;
 
 /* Reads the value of a key into reader->config. path is the key's name with those above it: "listen.mqtt". */
-typedef void config_read_value(struct config_reader *reader, const struct config_key *key, const char *path, yaml_node_t *value);
+typedef void config_read_value(struct config_reader *reader, const struct config_key *key, const char *path,
+                               yaml_node_t *value);
 
 struct config_key {
     const char *name;

@@ -8,8 +8,10 @@
 
 #include "daemon/listening.h"
 
-#define READ_SIZE (64u * 1024u)              /* the longest datagram there is; only those up to GOSSIP_DATAGRAM_MAX are looked at */
-#define KERNEL_BUFFER_SIZE (1024 * 1024)     /* bytes: a burst of a few hundred datagrams must not be lost while we are busy */
+#define READ_SIZE (64u * 1024u) /* the longest datagram there is; only those up to GOSSIP_DATAGRAM_MAX are looked at   \
+                                 */
+#define KERNEL_BUFFER_SIZE                                                                                             \
+    (1024 * 1024) /* bytes: a burst of a few hundred datagrams must not be lost while we are busy */
 
 struct endpoint {
     uv_udp_t udp; /* first: handles are cast to endpoints */
@@ -88,7 +90,8 @@ void datagrams_send(struct datagrams *datagrams, const struct gossip_address *to
     } text = {.in = bytes};
     const uv_buf_t buffer = uv_buf_init(text.out, (unsigned)size);
     if (endpoint != NULL) datagrams_address_to(to, endpoint->v6, &address);
-    const int result = endpoint != NULL ? uv_udp_try_send(&endpoint->udp, &buffer, 1, (struct sockaddr *)&address) : UV_EAFNOSUPPORT;
+    const int result =
+        endpoint != NULL ? uv_udp_try_send(&endpoint->udp, &buffer, 1, (struct sockaddr *)&address) : UV_EAFNOSUPPORT;
     if (result >= 0) {
         datagrams->counters.sent++;
         return;
@@ -102,12 +105,14 @@ static void on_room(uv_handle_t *handle, size_t suggested_size, uv_buf_t *buffer
     *buffer = uv_buf_init(((struct endpoint *)handle)->datagrams->read_buffer, READ_SIZE);
 }
 
-static void on_datagram(uv_udp_t *udp, ssize_t size, const uv_buf_t *buffer, const struct sockaddr *from, unsigned flags) {
+static void on_datagram(uv_udp_t *udp, ssize_t size, const uv_buf_t *buffer, const struct sockaddr *from,
+                        unsigned flags) {
     struct datagrams *datagrams = ((struct endpoint *)udp)->datagrams;
     struct server *server = datagrams->server;
     struct gossip_address address;
     (void)flags;
-    if (size <= 0 || from == NULL || !datagrams_address_from(from, &address)) return; /* an ICMP error of an earlier send, or nothing more to read */
+    if (size <= 0 || from == NULL || !datagrams_address_from(from, &address))
+        return; /* an ICMP error of an earlier send, or nothing more to read */
     datagrams->counters.received++;
     server_tell_wall(server);
     node_datagram(server->node, server_now_ms(server), &address, (const uint8_t *)buffer->base, (size_t)size);
@@ -131,7 +136,8 @@ static void on_closed(uv_handle_t *handle) {
     release(datagrams);
 }
 
-static int endpoint_open(struct endpoint *endpoint, const struct config_listeners *all, const struct config_address *address) {
+static int endpoint_open(struct endpoint *endpoint, const struct config_listeners *all,
+                         const struct config_address *address) {
     struct sockaddr_storage where;
     int buffer_size = KERNEL_BUFFER_SIZE;
     listening_sockaddr(address, &where);
@@ -140,11 +146,13 @@ static int endpoint_open(struct endpoint *endpoint, const struct config_listener
     endpoint->dual = strcmp(address->ip, "::") == 0 && !v6only;
     int result = uv_udp_bind(&endpoint->udp, (struct sockaddr *)&where, v6only ? UV_UDP_IPV6ONLY : 0);
     if (result == 0) result = uv_udp_recv_start(&endpoint->udp, on_room, on_datagram);
-    if (result == 0) uv_recv_buffer_size((uv_handle_t *)&endpoint->udp, &buffer_size); /* as much as the system allows */
+    if (result == 0)
+        uv_recv_buffer_size((uv_handle_t *)&endpoint->udp, &buffer_size); /* as much as the system allows */
     return -result;
 }
 
-static bool add_endpoint(struct datagrams *datagrams, const struct config_address *address, char error[SERVER_ERROR_MAX]) {
+static bool add_endpoint(struct datagrams *datagrams, const struct config_address *address,
+                         char error[SERVER_ERROR_MAX]) {
     const struct server *server = datagrams->server;
     struct endpoint *endpoint = calloc(1, sizeof(*endpoint));
     int result = ENOMEM;
@@ -184,7 +192,8 @@ struct datagrams *datagrams_new(struct server *server, char error[SERVER_ERROR_M
 void datagrams_close(struct datagrams *datagrams) {
     if (datagrams == NULL || datagrams->closing) return;
     datagrams->closing = true;
-    for (size_t i = 0; i < datagrams->endpoint_count; i++) uv_close((uv_handle_t *)&datagrams->endpoints[i]->udp, on_closed);
+    for (size_t i = 0; i < datagrams->endpoint_count; i++)
+        uv_close((uv_handle_t *)&datagrams->endpoints[i]->udp, on_closed);
     datagrams->endpoint_count = 0;
     release(datagrams);
 }

@@ -9,7 +9,8 @@
 #define FILE_SIZE_MAX 65536u /* bytes of a key, token or key ring */
 
 /* The whole file with a final zero, or NULL and a fault in the line that names it. */
-static char *read_file(const struct config_path *file, const char *key, const char *remedy, size_t *size, struct config_faults *faults) {
+static char *read_file(const struct config_path *file, const char *key, const char *remedy, size_t *size,
+                       struct config_faults *faults) {
     errno = 0;
     FILE *stream = fopen(file->path, "rb");
     struct stat status;
@@ -38,21 +39,27 @@ static char *read_file(const struct config_path *file, const char *key, const ch
 static void warn_if_others_can_read(const struct config_path *file, const char *key, struct config_faults *faults) {
     struct stat status;
     if (stat(file->path, &status) == 0 && (status.st_mode & 077u) != 0)
-        config_fault_add(faults, true, file->line, "%s: %s can be read by others; write chmod 600 %s", key, file->path, file->path);
+        config_fault_add(faults, true, file->line, "%s: %s can be read by others; write chmod 600 %s", key, file->path,
+                         file->path);
 }
 
 static void read_key(struct identity *identity, const struct config *config, struct config_faults *faults) {
     const struct config_path *file = &config->identity.key;
     if (file->path == NULL) return;
     size_t size = 0;
-    char *text = read_file(file, "identity.key", "write the path of the broker's private key (hobnob key new makes one)", &size, faults);
+    char *text = read_file(file, "identity.key",
+                           "write the path of the broker's private key (hobnob key new makes one)", &size, faults);
     if (text == NULL) return;
     warn_if_others_can_read(file, "identity.key", faults);
     struct auth_key *key = NULL;
     if (auth_key_parse(text, size, &key) != AUTH_OK) {
-        config_fault_add(faults, false, file->line, "identity.key: %s is no P-256 private key in PEM; write the path of one (hobnob key new makes one)", file->path);
+        config_fault_add(
+            faults, false, file->line,
+            "identity.key: %s is no P-256 private key in PEM; write the path of one (hobnob key new makes one)",
+            file->path);
     } else if (!auth_key_is_private(key)) {
-        config_fault_add(faults, false, file->line, "identity.key: %s is a public key; write the path of the private one", file->path);
+        config_fault_add(faults, false, file->line,
+                         "identity.key: %s is a public key; write the path of the private one", file->path);
         auth_key_free(key);
         key = NULL;
     }
@@ -65,17 +72,23 @@ static void read_issuers(struct identity *identity, const struct config *config,
     for (size_t i = 0; i < config->identity.issuer_count; i++) {
         const struct config_path *file = &config->identity.issuers[i];
         size_t size = 0;
-        char *text = read_file(file, "identity.issuers", "write the path of the issuer's public key (issuer.pub from hobnob init)", &size, faults);
+        char *text =
+            read_file(file, "identity.issuers",
+                      "write the path of the issuer's public key (issuer.pub from hobnob init)", &size, faults);
         if (text == NULL) continue;
         struct auth_key *key = NULL;
         if (auth_key_parse(text, size, &key) != AUTH_OK) {
             config_fault_add(faults, false, file->line,
-                             "identity.issuers: %s is no P-256 public key in PEM; write the path of one (issuer.pub from hobnob init)", file->path);
+                             "identity.issuers: %s is no P-256 public key in PEM; write the path of one (issuer.pub "
+                             "from hobnob init)",
+                             file->path);
         } else {
             identity->issuers[identity->issuer_count++] = key;
             if (auth_key_is_private(key))
                 config_fault_add(faults, true, file->line,
-                                 "identity.issuers: %s is the issuer's private key, which belongs on no broker; write the path of issuer.pub, and delete it here", file->path);
+                                 "identity.issuers: %s is the issuer's private key, which belongs on no broker; write "
+                                 "the path of issuer.pub, and delete it here",
+                                 file->path);
         }
         explicit_bzero(text, size);
         free(text);
@@ -86,14 +99,17 @@ static void read_ring(struct identity *identity, const struct config *config, st
     const struct config_path *file = &config->federation.gossip_key;
     if (file->path == NULL) return;
     size_t size = 0;
-    char *text = read_file(file, "federation.gossip_key", "write the path of the gossip key that all brokers share (hobnob init makes one)", &size, faults);
+    char *text =
+        read_file(file, "federation.gossip_key",
+                  "write the path of the gossip key that all brokers share (hobnob init makes one)", &size, faults);
     if (text == NULL) return;
     warn_if_others_can_read(file, "federation.gossip_key", faults);
     const enum auth_result result = auth_ring_parse(text, size, &identity->ring);
     if (result != AUTH_OK || identity->ring.count == 0) {
         identity->ring.count = 0;
-        config_fault_add(faults, false, file->line, "federation.gossip_key: %s holds no good keys; write 1 to %u lines of 32 bytes in base64 each", file->path,
-                         AUTH_RING_MAX);
+        config_fault_add(faults, false, file->line,
+                         "federation.gossip_key: %s holds no good keys; write 1 to %u lines of 32 bytes in base64 each",
+                         file->path, AUTH_RING_MAX);
     }
     explicit_bzero(text, size);
     free(text);
@@ -103,14 +119,18 @@ static void read_token(struct identity *identity, const struct config *config, s
     const struct config_path *file = &config->identity.token;
     if (file->path == NULL) return;
     size_t size = 0;
-    char *text = read_file(file, "identity.token", "write the path of the broker's token (hobnob token mint makes one)", &size, faults);
+    char *text = read_file(file, "identity.token", "write the path of the broker's token (hobnob token mint makes one)",
+                           &size, faults);
     if (text == NULL) return;
     const size_t before = strspn(text, " \t\r\n");
     size -= before;
     memmove(text, text + before, size + 1);
-    while (size > 0 && strchr(" \t\r\n", text[size - 1]) != NULL) text[--size] = '\0';
+    while (size > 0 && strchr(" \t\r\n", text[size - 1]) != NULL)
+        text[--size] = '\0';
     if (size == 0 || size > AUTH_BROKER_TOKEN_MAX) {
-        config_fault_add(faults, false, file->line, "identity.token: %s has %zu bytes; write the path of a broker's token, which has 1 to %u (hobnob token mint makes one)",
+        config_fault_add(faults, false, file->line,
+                         "identity.token: %s has %zu bytes; write the path of a broker's token, which has 1 to %u "
+                         "(hobnob token mint makes one)",
                          file->path, size, AUTH_BROKER_TOKEN_MAX);
         free(text);
         return;
@@ -120,7 +140,8 @@ static void read_token(struct identity *identity, const struct config *config, s
 }
 
 /* What a peer will find when we show it. Needs all parts; a part that is missing has its own fault already. */
-static void check_token(struct identity *identity, const struct config *config, bool is_error, int64_t wall_s, struct config_faults *faults) {
+static void check_token(struct identity *identity, const struct config *config, bool is_error, int64_t wall_s,
+                        struct config_faults *faults) {
     if (identity->token == NULL || identity->key == NULL || identity->issuer_count == 0) return;
     const struct auth_trust trust = {.key = identity->key,
                                      .issuers = (const struct auth_key *const *)identity->issuers,
@@ -133,15 +154,18 @@ static void check_token(struct identity *identity, const struct config *config, 
     if (!verdict.allowed) {
         snprintf(identity->token_fault, sizeof(identity->token_fault), "%s", verdict.reason);
     } else if (config->name != NULL && strcmp(verdict.name, config->name) != 0) {
-        snprintf(identity->token_fault, sizeof(identity->token_fault), "it is for %s and this broker's name is %s: write name: %s, or mint a token for %s", verdict.name,
+        snprintf(identity->token_fault, sizeof(identity->token_fault),
+                 "it is for %s and this broker's name is %s: write name: %s, or mint a token for %s", verdict.name,
                  config->name, verdict.name, config->name);
     } else {
         return;
     }
-    if (is_error) config_fault_add(faults, false, config->identity.token.line, "identity.token: %s", identity->token_fault);
+    if (is_error)
+        config_fault_add(faults, false, config->identity.token.line, "identity.token: %s", identity->token_fault);
 }
 
-void identity_read(struct identity *identity, const struct config *config, bool token_is_error, int64_t wall_s, struct config_faults *faults) {
+void identity_read(struct identity *identity, const struct config *config, bool token_is_error, int64_t wall_s,
+                   struct config_faults *faults) {
     *identity = (struct identity){0};
     read_key(identity, config, faults);
     read_issuers(identity, config, faults);
@@ -153,7 +177,8 @@ void identity_read(struct identity *identity, const struct config *config, bool 
 
 void identity_deinit(struct identity *identity) {
     auth_key_free(identity->key);
-    for (size_t i = 0; i < identity->issuer_count; i++) auth_key_free(identity->issuers[i]);
+    for (size_t i = 0; i < identity->issuer_count; i++)
+        auth_key_free(identity->issuers[i]);
     free(identity->token);
     *identity = (struct identity){0};
 }

@@ -12,13 +12,17 @@ struct identity {
     char *token; /* without surrounding white space, with a final zero */
     size_t token_size;
     struct auth_ring ring;
-    /* Empty if the token is good at the time of reading, else why not: such a broker serves its own site and gets no links. */
+    /* Empty if the token is good at the time of reading, else why not: such a broker serves its own site and gets no
+     * links. */
     char token_fault[200];
 };
 
-/* Reads all files of config, adding a fault for each that is missing, unreadable or wrong, in the lines that name them. A token that does not fit is an error for
- * --check (token_is_error) and no fault for a daemon that starts, which says it in one line of its log (token_fault). wall_s: seconds since 1970. */
-void identity_read(struct identity *identity, const struct config *config, bool token_is_error, int64_t wall_s, struct config_faults *faults);
+/* Reads all files of config, adding a fault for each that is missing, unreadable or wrong, in the lines that name them.
+ * A token that does not fit is an error for
+ * --check (token_is_error) and no fault for a daemon that starts, which says it in one line of its log (token_fault).
+ * wall_s: seconds since 1970. */
+void identity_read(struct identity *identity, const struct config *config, bool token_is_error, int64_t wall_s,
+                   struct config_faults *faults);
 void identity_deinit(struct identity *identity);
 
 #endif

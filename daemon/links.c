@@ -15,7 +15,8 @@ static int on_established(struct web_connection *connection) {
     uint8_t thumbprint[AUTH_THUMBPRINT_SIZE];
     connection->established = true;
     if (!web_tls_peer_thumbprint(lws_get_ssl(connection->wsi), thumbprint)) {
-        log_line(server->log, LOG_LEVEL_WARNING, "link_refused", "address", connection->address, "reason", "its certificate is not on a P-256 key", NULL);
+        log_line(server->log, LOG_LEVEL_WARNING, "link_refused", "address", connection->address, "reason",
+                 "its certificate is not on a P-256 key", NULL);
         return -1;
     }
     if (connection->dialled) {
@@ -48,7 +49,8 @@ static int on_received(struct web_connection *connection, const void *bytes, siz
     return 0;
 }
 
-/* Writes the next piece of the frame; true if the frame is gone with it. *result is negative when the connection is broken. */
+/* Writes the next piece of the frame; true if the frame is gone with it. *result is negative when the connection is
+ * broken. */
 static bool write_piece(struct web_connection *connection, const struct broker_span *frame, int *result) {
     uint8_t *piece = connection->web->scratch + LWS_PRE;
     size_t left = frame->size - connection->frame_sent;
@@ -102,8 +104,8 @@ void links_gone(struct web_connection *connection) {
 }
 
 static void on_dial_failed(struct web_connection *connection, const char *text, size_t size) {
-    log_text(connection->web->server->log, LOG_LEVEL_DEBUG, "dial_failed", "%s: %.*s", connection->address, (int)(text == NULL ? 0 : size),
-             text == NULL ? "" : text);
+    log_text(connection->web->server->log, LOG_LEVEL_DEBUG, "dial_failed", "%s: %.*s", connection->address,
+             (int)(text == NULL ? 0 : size), text == NULL ? "" : text);
     links_gone(connection);
 }
 
@@ -111,17 +113,17 @@ int links_on(struct lws *wsi, enum lws_callback_reasons reason, void *user, void
     (void)user;
     struct web_connection *connection = web_connection_of(wsi);
     switch (reason) {
-        case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION: return connection != NULL && connection->kind == WEB_PEERS ? 0 : -1;
-        case LWS_CALLBACK_ESTABLISHED:
-        case LWS_CALLBACK_CLIENT_ESTABLISHED: return on_established(connection);
-        case LWS_CALLBACK_RECEIVE:
-        case LWS_CALLBACK_CLIENT_RECEIVE: return on_received(connection, in, size);
-        case LWS_CALLBACK_SERVER_WRITEABLE:
-        case LWS_CALLBACK_CLIENT_WRITEABLE: return connection->handle == 0 ? -1 : on_writable(connection);
-        case LWS_CALLBACK_CLIENT_CONNECTION_ERROR: on_dial_failed(connection, in, size); return 0;
-        case LWS_CALLBACK_CLOSED:
-        case LWS_CALLBACK_CLIENT_CLOSED: links_gone(connection); return 0;
-        default: return 0;
+    case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION: return connection != NULL && connection->kind == WEB_PEERS ? 0 : -1;
+    case LWS_CALLBACK_ESTABLISHED:
+    case LWS_CALLBACK_CLIENT_ESTABLISHED: return on_established(connection);
+    case LWS_CALLBACK_RECEIVE:
+    case LWS_CALLBACK_CLIENT_RECEIVE: return on_received(connection, in, size);
+    case LWS_CALLBACK_SERVER_WRITEABLE:
+    case LWS_CALLBACK_CLIENT_WRITEABLE: return connection->handle == 0 ? -1 : on_writable(connection);
+    case LWS_CALLBACK_CLIENT_CONNECTION_ERROR: on_dial_failed(connection, in, size); return 0;
+    case LWS_CALLBACK_CLOSED:
+    case LWS_CALLBACK_CLIENT_CLOSED: links_gone(connection); return 0;
+    default: return 0;
     }
 }
 
@@ -176,11 +178,13 @@ void links_dial(struct web_connection *connection) {
     struct web *web = connection->web;
     char ip[INET6_ADDRSTRLEN] = "";
     bool given_up = connection->handle == 0 || broker_link_ended(node_broker(web->server->node), connection->handle);
-    if (given_up || inet_ntop(connection->to.family == 6 ? AF_INET6 : AF_INET, connection->to.ip, ip, sizeof ip) == NULL) {
+    if (given_up ||
+        inet_ntop(connection->to.family == 6 ? AF_INET6 : AF_INET, connection->to.ip, ip, sizeof ip) == NULL) {
         drop(connection);
         return;
     }
-    snprintf(connection->address, sizeof connection->address, connection->to.family == 6 ? "[%s]:%u" : "%s:%u", ip, connection->to.port);
+    snprintf(connection->address, sizeof connection->address, connection->to.family == 6 ? "[%s]:%u" : "%s:%u", ip,
+             connection->to.port);
     struct lws_client_connect_info info = {
         .context = web->context,
         .vhost = web->secure,
@@ -189,8 +193,8 @@ void links_dial(struct web_connection *connection) {
         .path = LINKS_PATH,
         .host = LINKS_PROTOCOL, /* a name that tells nothing; the key is what counts */
         .protocol = LINKS_PROTOCOL,
-        .ssl_connection = LCCSCF_USE_SSL | LCCSCF_ALLOW_SELFSIGNED | LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK | LCCSCF_ALLOW_EXPIRED |
-                          LCCSCF_HTTP_NO_FOLLOW_REDIRECT,
+        .ssl_connection = LCCSCF_USE_SSL | LCCSCF_ALLOW_SELFSIGNED | LCCSCF_SKIP_SERVER_CERT_HOSTNAME_CHECK |
+                          LCCSCF_ALLOW_EXPIRED | LCCSCF_HTTP_NO_FOLLOW_REDIRECT,
         .alpn = "http/1.1",
         .ietf_version_or_minus_one = -1,
         .opaque_user_data = connection,

@@ -6,7 +6,8 @@
 
 #include "daemon/config.h"
 
-/* Fills ip of every listener whose host is a name, with its first address. This waits for DNS: at the start only. A host that is unknown is an error among the faults. */
+/* Fills ip of every listener whose host is a name, with its first address. This waits for DNS: at the start only. A
+ * host that is unknown is an error among the faults. */
 void listening_resolve(struct config *config, struct config_faults *faults);
 
 /* From the numeric text in address->ip; the port is put in. Returns the size of the socket address. */
@@ -15,7 +16,9 @@ socklen_t listening_sockaddr(const struct config_address *address, struct sockad
 /* True if a socket on this "::" must leave IPv4 to another listener of the list on the same port. */
 bool listening_v6only(const struct config_listeners *listeners, const struct config_address *address);
 
-/* One line that names the address and the remedy, with file and line if there is a file. error is an errno value; what is "listen.mqtt". */
-void listening_explain(const struct config *config, const char *what, const struct config_address *address, int error, char *out, size_t size);
+/* One line that names the address and the remedy, with file and line if there is a file. error is an errno value; what
+ * is "listen.mqtt". */
+void listening_explain(const struct config *config, const char *what, const struct config_address *address, int error,
+                       char *out, size_t size);
 
 #endif

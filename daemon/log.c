@@ -82,7 +82,8 @@ static struct allowance *find_allowance(struct log *log, const char *event, int6
         if (strcmp(log->events[i].event, event) == 0) return &log->events[i];
     struct allowance *allowance = &log->events[log->event_count];
     const bool is_new = allowance->event == NULL;
-    if (is_new) *allowance = (struct allowance){.event = event, .filled_ms = now_ms, .tokens = (int64_t)LOG_BURST * 1000};
+    if (is_new)
+        *allowance = (struct allowance){.event = event, .filled_ms = now_ms, .tokens = (int64_t)LOG_BURST * 1000};
     if (log->event_count < LOG_EVENTS_MAX) log->event_count++;
     return allowance;
 }
@@ -111,7 +112,8 @@ struct line {
 #define LINE_ROOM (LOG_LINE_MAX - 64u)
 
 static void add(struct line *line, const char *text) {
-    for (; *text != '\0' && line->size < LOG_LINE_MAX - 2; text++) line->text[line->size++] = *text;
+    for (; *text != '\0' && line->size < LOG_LINE_MAX - 2; text++)
+        line->text[line->size++] = *text;
 }
 
 static void add_value(struct line *line, const char *value) {

@@ -2,11 +2,12 @@
  *
  *   2026-11-29T16:54:01.123Z info listening what="mqtt" address="127.0.0.1:1883"
  *
- * that is time (UTC), level, event, pairs. The event is a short constant name and the thing to search for. Values are quoted;
- * quotes, backslashes and control characters in them are escaped (\" \\ \n \x1b), since many come from strangers.
+ * that is time (UTC), level, event, pairs. The event is a short constant name and the thing to search for. Values are
+ * quoted; quotes, backslashes and control characters in them are escaped (\" \\ \n \x1b), since many come from
+ * strangers.
  *
- * Each event has its own allowance (LOG_BURST lines, then LOG_REFILL_PER_S a second), so that no peer can fill the disk; the next
- * line of that event says how many were left out: suppressed="N".
+ * Each event has its own allowance (LOG_BURST lines, then LOG_REFILL_PER_S a second), so that no peer can fill the
+ * disk; the next line of that event says how many were left out: suppressed="N".
  */
 #ifndef DAEMON_LOG_H
 #define DAEMON_LOG_H
@@ -41,7 +42,8 @@ void log_free(struct log *log);
  * A NULL value ends the pairs too. Keys are constants of ours. event must be a string that lives for ever. */
 void log_line(struct log *log, enum log_level level, const char *event, ...) __attribute__((sentinel));
 /* The same with one pair, text="...", made as printf does. */
-void log_text(struct log *log, enum log_level level, const char *event, const char *format, ...) __attribute__((format(printf, 4, 5)));
+void log_text(struct log *log, enum log_level level, const char *event, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 bool log_wants(const struct log *log, enum log_level level);
 uint64_t log_suppressed(const struct log *log); /* lines left out since the start */

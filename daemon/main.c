@@ -10,16 +10,17 @@
 
 enum exit_status { EXIT_GOOD = 0, EXIT_NO = 1, EXIT_USAGE = 2 };
 
-static const char usage[] = "usage: hobnobd [--check] [CONFIG.yaml]\n"
-                            "\n"
-                            "Runs an MQTT broker in the foreground and logs to standard error. SIGTERM tells clients and the\n"
-                            "federation, and ends it. Without CONFIG.yaml: a single broker in memory, MQTT on 127.0.0.1:1883,\n"
-                            "admin on 127.0.0.1:9100.\n"
-                            "\n"
-                            "  --check     reads the configuration and the files it names, prints each fault as\n"
-                            "              file:line: what is wrong, and what to write; exit status 0 if there is none, else 1\n"
-                            "  --help      prints this\n"
-                            "  --version   prints the version\n";
+static const char usage[] =
+    "usage: hobnobd [--check] [CONFIG.yaml]\n"
+    "\n"
+    "Runs an MQTT broker in the foreground and logs to standard error. SIGTERM tells clients and the\n"
+    "federation, and ends it. Without CONFIG.yaml: a single broker in memory, MQTT on 127.0.0.1:1883,\n"
+    "admin on 127.0.0.1:9100.\n"
+    "\n"
+    "  --check     reads the configuration and the files it names, prints each fault as\n"
+    "              file:line: what is wrong, and what to write; exit status 0 if there is none, else 1\n"
+    "  --help      prints this\n"
+    "  --version   prints the version\n";
 
 struct arguments {
     bool check, help, version;
@@ -27,7 +28,8 @@ struct arguments {
 };
 
 static bool wrong_usage(const char *what, const char *argument, const char *hint) {
-    fprintf(stderr, "hobnobd: %s %s; %s%shobnobd --help shows what there is\n", what, argument, hint, hint[0] != '\0' ? "; " : "");
+    fprintf(stderr, "hobnobd: %s %s; %s%shobnobd --help shows what there is\n", what, argument, hint,
+            hint[0] != '\0' ? "; " : "");
     return false;
 }
 
@@ -54,7 +56,8 @@ static bool read_arguments(int count, char **texts, struct arguments *arguments)
             arguments->file = texts[i];
         }
     }
-    if (arguments->check && arguments->file == NULL) return wrong_usage("nothing to", "--check", "write hobnobd --check CONFIG.yaml");
+    if (arguments->check && arguments->file == NULL)
+        return wrong_usage("nothing to", "--check", "write hobnobd --check CONFIG.yaml");
     return true;
 }
 

@@ -27,8 +27,10 @@ static const struct row broker_rows[] = {
     {"hobnob_packets_sent_total", COUNTER, "MQTT packets to clients.", BROKER(packets_sent)},
     {"hobnob_publications_received_total", COUNTER, "Publications from clients.", BROKER(publications_received)},
     {"hobnob_publications_sent_total", COUNTER, "Publications to clients.", BROKER(publications_sent)},
-    {"hobnob_dropped_qos0_total", COUNTER, "Publications at QoS 0 dropped since a client's output was full.", BROKER(dropped_qos0)},
-    {"hobnob_dropped_queue_full_total", COUNTER, "Publications at QoS 1 and 2 dropped since a session's queue was full.", BROKER(dropped_queue_full)},
+    {"hobnob_dropped_qos0_total", COUNTER, "Publications at QoS 0 dropped since a client's output was full.",
+     BROKER(dropped_qos0)},
+    {"hobnob_dropped_queue_full_total", COUNTER,
+     "Publications at QoS 1 and 2 dropped since a session's queue was full.", BROKER(dropped_queue_full)},
     {"hobnob_bytes_received_total", COUNTER, "Bytes of MQTT from clients.", BROKER(bytes_received)},
     {"hobnob_bytes_sent_total", COUNTER, "Bytes of MQTT to clients.", BROKER(bytes_sent)},
 };
@@ -41,9 +43,12 @@ static const struct row peering_rows[] = {
     {"hobnob_dials_failed_total", COUNTER, "Dials that did not become links.", PEERING(dials_failed)},
     {"hobnob_frames_malformed_total", COUNTER, "Link frames that were not understood.", PEERING(frames_malformed)},
     {"hobnob_barriers_waited_total", COUNTER, "SUBACKs that waited for other brokers.", PEERING(barriers_waited)},
-    {"hobnob_barriers_timed_out_total", COUNTER, "SUBACKs sent though a broker had not confirmed in time.", PEERING(barriers_timed_out)},
-    {"hobnob_replayed_total", COUNTER, "Publications sent from the replay window to peers that joined late.", PEERING(replayed)},
-    {"hobnob_replay_expired_total", COUNTER, "Publications that left the replay window without being asked for.", PEERING(replay_expired)},
+    {"hobnob_barriers_timed_out_total", COUNTER, "SUBACKs sent though a broker had not confirmed in time.",
+     PEERING(barriers_timed_out)},
+    {"hobnob_replayed_total", COUNTER, "Publications sent from the replay window to peers that joined late.",
+     PEERING(replayed)},
+    {"hobnob_replay_expired_total", COUNTER, "Publications that left the replay window without being asked for.",
+     PEERING(replay_expired)},
 };
 
 #define GOSSIP(field) offsetof(struct gossip_counters, field)
@@ -52,11 +57,13 @@ static const struct row gossip_rows[] = {
     {"hobnob_gossip_datagrams_received_total", COUNTER, "Gossip datagrams received.", GOSSIP(datagrams_received)},
     {"hobnob_gossip_bytes_sent_total", COUNTER, "Bytes of gossip sent.", GOSSIP(bytes_sent)},
     {"hobnob_gossip_bytes_received_total", COUNTER, "Bytes of gossip received.", GOSSIP(bytes_received)},
-    {"hobnob_gossip_unsealed_total", COUNTER, "Datagrams that did not open: wrong key, wrong federation, or damage.", GOSSIP(unsealed)},
+    {"hobnob_gossip_unsealed_total", COUNTER, "Datagrams that did not open: wrong key, wrong federation, or damage.",
+     GOSSIP(unsealed)},
     {"hobnob_gossip_malformed_total", COUNTER, "Datagrams that opened and were not understood.", GOSSIP(malformed)},
     {"hobnob_gossip_bad_signature_total", COUNTER, "Statements with a wrong signature.", GOSSIP(bad_signature)},
     {"hobnob_gossip_refused_token_total", COUNTER, "Members refused for their token.", GOSSIP(refused_token)},
-    {"hobnob_gossip_queue_dropped_total", COUNTER, "Datagrams dropped since too many were queued.", GOSSIP(queue_dropped)},
+    {"hobnob_gossip_queue_dropped_total", COUNTER, "Datagrams dropped since too many were queued.",
+     GOSSIP(queue_dropped)},
     {"hobnob_gossip_probes_sent_total", COUNTER, "Probes sent.", GOSSIP(probes_sent)},
     {"hobnob_gossip_probes_failed_total", COUNTER, "Probes without an answer.", GOSSIP(probes_failed)},
     {"hobnob_gossip_indirect_probes_sent_total", COUNTER, "Probes asked of others.", GOSSIP(indirect_probes_sent)},
@@ -67,7 +74,8 @@ static const struct row gossip_rows[] = {
     {"hobnob_gossip_entries_received_total", COUNTER, "Registry log entries received.", GOSSIP(entries_received)},
     {"hobnob_gossip_entries_repeated_total", COUNTER, "Registry log entries received again.", GOSSIP(entries_repeated)},
     {"hobnob_gossip_checkpoints_sent_total", COUNTER, "Registry checkpoints sent.", GOSSIP(checkpoints_sent)},
-    {"hobnob_gossip_checkpoints_received_total", COUNTER, "Registry checkpoints received.", GOSSIP(checkpoints_received)},
+    {"hobnob_gossip_checkpoints_received_total", COUNTER, "Registry checkpoints received.",
+     GOSSIP(checkpoints_received)},
     {"hobnob_registry_rows_own", GAUGE, "Registry rows of this broker now.", GOSSIP(rows_own)},
     {"hobnob_registry_rows_others", GAUGE, "Registry rows of other brokers now.", GOSSIP(rows_others)},
 };
@@ -76,13 +84,15 @@ static const struct row gossip_rows[] = {
 static const struct row web_rows[] = {
     {"hobnob_web_accepted_total", COUNTER, "Connections accepted for WebSocket, links and admin.", WEB(accepted)},
     {"hobnob_web_refused_full_total", COUNTER, "Of these, closed at once since too many were open.", WEB(refused_full)},
-    {"hobnob_web_handshakes_failed_total", COUNTER, "Connections and dials that ended before their handshake did.", WEB(handshakes_failed)},
+    {"hobnob_web_handshakes_failed_total", COUNTER, "Connections and dials that ended before their handshake did.",
+     WEB(handshakes_failed)},
 };
 
 #define LINK(field) offsetof(struct link_info, field)
 static const struct row link_rows[] = {
     {"hobnob_link_publications_sent_total", COUNTER, "Publications sent to the peer.", LINK(publications_sent)},
-    {"hobnob_link_publications_received_total", COUNTER, "Publications received from the peer.", LINK(publications_received)},
+    {"hobnob_link_publications_received_total", COUNTER, "Publications received from the peer.",
+     LINK(publications_received)},
     {"hobnob_link_frames_sent_total", COUNTER, "Frames sent to the peer.", LINK(frames_sent)},
     {"hobnob_link_frames_received_total", COUNTER, "Frames received from the peer.", LINK(frames_received)},
     {"hobnob_link_bytes_sent_total", COUNTER, "Bytes of frames sent to the peer.", LINK(bytes_sent)},
@@ -118,17 +128,21 @@ static void write_rows(const struct row *rows, size_t count, const void *numbers
 void metrics_write_label(const char *value, struct text *out) {
     for (; *value != '\0'; value++) {
         if (*value == '\\' || *value == '"') text_append(out, "\\", 1);
-        if (*value == '\n') text_append(out, "\\n", 2);
-        else text_append(out, value, 1);
+        if (*value == '\n')
+            text_append(out, "\\n", 2);
+        else
+            text_append(out, value, 1);
     }
 }
 
 /* {peer="NAME"}, or the id of a peer that has not said its name. */
 static void write_peer(const struct link_info *link, struct text *out) {
     text_add(out, "{peer=\"");
-    if (link->name[0] != '\0') metrics_write_label(link->name, out);
+    if (link->name[0] != '\0')
+        metrics_write_label(link->name, out);
     else
-        for (size_t i = 0; i < sizeof link->peer.bytes; i++) text_add(out, "%02x", link->peer.bytes[i]);
+        for (size_t i = 0; i < sizeof link->peer.bytes; i++)
+            text_add(out, "%02x", link->peer.bytes[i]);
     text_add(out, "\"}");
 }
 
@@ -173,10 +187,12 @@ void metrics_write(const struct metrics *metrics, struct text *out) {
     metrics_write_label(metrics->name, out);
     text_add(out, "\"} 1\n");
     head(out, "hobnob_uptime_seconds", GAUGE, "Seconds since the start.");
-    text_add(out, "hobnob_uptime_seconds %" PRIu64 ".%03" PRIu64 "\n", metrics->uptime_ms / 1000, metrics->uptime_ms % 1000);
+    text_add(out, "hobnob_uptime_seconds %" PRIu64 ".%03" PRIu64 "\n", metrics->uptime_ms / 1000,
+             metrics->uptime_ms % 1000);
     head(out, "hobnob_ready", GAUGE, "1 while listeners and store serve.");
     text_add(out, "hobnob_ready %d\n", metrics->ready ? 1 : 0);
-    head(out, "hobnob_log_suppressed_total", COUNTER, "Log lines left out since their event had used up its allowance.");
+    head(out, "hobnob_log_suppressed_total", COUNTER,
+         "Log lines left out since their event had used up its allowance.");
     text_add(out, "hobnob_log_suppressed_total %" PRIu64 "\n", metrics->log_suppressed);
     write_rows(broker_rows, COUNT(broker_rows), &metrics->broker, out);
     write_rows(peering_rows, COUNT(peering_rows), &metrics->peering, out);

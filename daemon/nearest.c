@@ -2,11 +2,13 @@
 
 #include <string.h>
 
-/* Levenshtein 1966: insertions, deletions and replacements that turn one word into the other. b is shorter than NEAREST_WORD_MAX. */
+/* Levenshtein 1966: insertions, deletions and replacements that turn one word into the other. b is shorter than
+ * NEAREST_WORD_MAX. */
 static size_t distance(const char *a, const char *b) {
     const size_t a_size = strlen(a), b_size = strlen(b);
     size_t row[NEAREST_WORD_MAX];
-    for (size_t j = 0; j <= b_size; j++) row[j] = j;
+    for (size_t j = 0; j <= b_size; j++)
+        row[j] = j;
     for (size_t i = 1; i <= a_size; i++) {
         size_t diagonal = row[0];
         row[0] = i;

@@ -6,7 +6,8 @@
 
 #define NEAREST_WORD_MAX 64u /* bytes; known words are shorter */
 
-/* Keeps in *best the candidate nearest to the word so far (Levenshtein distance), if less than half of it differs. Start with *best NULL. */
+/* Keeps in *best the candidate nearest to the word so far (Levenshtein distance), if less than half of it differs.
+ * Start with *best NULL. */
 void nearest_try(const char *word, const char *candidate, const char **best);
 
 #endif

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static_assert(ROW_NEWPUB == (int)GOSSIP_NEWPUB && ROW_NEWSUB == (int)GOSSIP_NEWSUB, "kinds of rows cross from core to core as they are");
+static_assert(ROW_NEWPUB == (int)GOSSIP_NEWPUB && ROW_NEWSUB == (int)GOSSIP_NEWSUB,
+              "kinds of rows cross from core to core as they are");
 static_assert(sizeof(struct peer_id) == sizeof(struct member_id), "ids too");
 
 static struct peer_id peer_of(const struct member_id *id) {
@@ -81,8 +82,10 @@ struct node *node_new(const struct node_options *options, uint64_t now_ms, int64
     struct node *node = calloc(1, sizeof(*node));
     if (node == NULL) return NULL;
     node->ports = options->ports;
-    node->trust = (struct auth_trust){
-        .key = options->key, .issuers = options->issuers, .issuer_count = options->issuer_count, .wall_s = wall_ms / 1000};
+    node->trust = (struct auth_trust){.key = options->key,
+                                      .issuers = options->issuers,
+                                      .issuer_count = options->issuer_count,
+                                      .wall_s = wall_ms / 1000};
     choose_id(node, options);
     if (!make_broker(node, options, now_ms) || !make_gossip(node, options, now_ms)) {
         node_free(node);
@@ -144,7 +147,8 @@ static void on_gossip_event(struct node *node, uint64_t now_ms, const struct gos
         if (event->state == MEMBER_DOWN || event->state == MEMBER_LEFT) broker_peer_gone(node->broker, now_ms, &peer);
         break;
     case GOSSIP_ROW:
-        broker_peer_row(node->broker, now_ms, &peer, (enum row_kind)event->row_kind, event->filter, event->filter_size, event->active);
+        broker_peer_row(node->broker, now_ms, &peer, (enum row_kind)event->row_kind, event->filter, event->filter_size,
+                        event->active);
         break;
     case GOSSIP_KNOWS:
         on_believes_us(node, &event->id);
@@ -181,23 +185,28 @@ static bool may_dial(struct node *node, uint64_t now_ms, const struct member_id 
 static void on_dial(struct node *node, uint64_t now_ms, const struct peer_id *peer) {
     const struct member_id id = member_of(peer);
     struct member_info member;
-    const broker_handle link = may_dial(node, now_ms, &id, &member) ? broker_link_open(node->broker, now_ms, true, peer) : 0;
+    const broker_handle link =
+        may_dial(node, now_ms, &id, &member) ? broker_link_open(node->broker, now_ms, true, peer) : 0;
     if (link == 0)
         broker_dial_failed(node->broker, now_ms, peer);
     else
         node->ports.dial(node->ports.context, link, &member.address, member.name);
 }
 
-/* One round: what gossip learnt goes to the broker, what the broker wants in its rows goes to gossip, and dials go out. True if anything was handed over, for that may have
- * made more. It ends: each round uses up finite queues, and a dial that failed waits for its back-off. */
+/* One round: what gossip learnt goes to the broker, what the broker wants in its rows goes to gossip, and dials go out.
+ * True if anything was handed over, for that may have made more. It ends: each round uses up finite queues, and a dial
+ * that failed waits for its back-off. */
 static bool hand_over(struct node *node, uint64_t now_ms) {
     bool any = false;
     struct gossip_event event;
     struct broker_row_change change;
     struct peer_id peer;
-    for (; node->gossip != NULL && gossip_next_event(node->gossip, &event); any = true) on_gossip_event(node, now_ms, &event);
-    for (; broker_next_row(node->broker, &change); any = true) on_row_change(node, now_ms, &change);
-    for (; broker_next_dial(node->broker, now_ms, &peer); any = true) on_dial(node, now_ms, &peer);
+    for (; node->gossip != NULL && gossip_next_event(node->gossip, &event); any = true)
+        on_gossip_event(node, now_ms, &event);
+    for (; broker_next_row(node->broker, &change); any = true)
+        on_row_change(node, now_ms, &change);
+    for (; broker_next_dial(node->broker, now_ms, &peer); any = true)
+        on_dial(node, now_ms, &peer);
     return any;
 }
 
@@ -206,17 +215,22 @@ void node_pump(struct node *node, uint64_t now_ms) {
     struct gossip_datagram datagram;
     struct broker_note note;
     broker_handle handle;
-    while (hand_over(node, now_ms)) continue;
+    while (hand_over(node, now_ms))
+        continue;
     while (node->gossip != NULL && gossip_next_datagram(node->gossip, &datagram))
         ports->send_datagram(ports->context, &datagram.to, datagram.bytes, datagram.size);
-    while (broker_next_client(node->broker, &handle)) ports->client_ready(ports->context, handle);
-    while (broker_next_link(node->broker, &handle)) ports->link_ready(ports->context, handle);
-    while (broker_next_note(node->broker, &note)) node_log_broker_note(node, &note);
+    while (broker_next_client(node->broker, &handle))
+        ports->client_ready(ports->context, handle);
+    while (broker_next_link(node->broker, &handle))
+        ports->link_ready(ports->context, handle);
+    while (broker_next_note(node->broker, &note))
+        node_log_broker_note(node, &note);
 }
 
 /* ---- from outside ---- */
 
-void node_datagram(struct node *node, uint64_t now_ms, const struct gossip_address *from, const uint8_t *bytes, size_t size) {
+void node_datagram(struct node *node, uint64_t now_ms, const struct gossip_address *from, const uint8_t *bytes,
+                   size_t size) {
     if (node->gossip != NULL) gossip_receive(node->gossip, now_ms, from, bytes, size);
 }
 
@@ -232,7 +246,8 @@ void node_tick(struct node *node, uint64_t now_ms) {
     node_pump(node, now_ms);
 }
 
-/* Clients go first: what they still publish is refused, so that the last word to the federation is true when it is said. */
+/* Clients go first: what they still publish is refused, so that the last word to the federation is true when it is
+ * said. */
 void node_leave(struct node *node, uint64_t now_ms) {
     if (node->leaving) return;
     node->leaving = true;

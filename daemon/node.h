@@ -1,7 +1,8 @@
-/* A node: the three cores joined, and nothing else. Pure as they are: the daemon runs one on real sockets, the simulator many on virtual ones.
+/* A node: the three cores joined, and nothing else. Pure as they are: the daemon runs one on real sockets, the
+ * simulator many on virtual ones.
  *
- * node_pump() is the one place where a core's output becomes another's input. Call it after every call into the node or its broker or gossip; it returns when
- * nothing is left to hand over, having called the ports for what must leave.
+ * node_pump() is the one place where a core's output becomes another's input. Call it after every call into the node or
+ * its broker or gossip; it returns when nothing is left to hand over, having called the ports for what must leave.
  */
 #ifndef DAEMON_NODE_H
 #define DAEMON_NODE_H
@@ -19,7 +20,8 @@ enum node_log_level { NODE_LOG_DEBUG, NODE_LOG_INFO, NODE_LOG_WARNING, NODE_LOG_
 struct node_ports {
     void *context;
     void (*send_datagram)(void *context, const struct gossip_address *to, const uint8_t *bytes, size_t size);
-    /* This client (link) has output or has ended: fetch with broker_client_output (broker_link_output) soon; naming it twice is harmless. */
+    /* This client (link) has output or has ended: fetch with broker_client_output (broker_link_output) soon; naming it
+     * twice is harmless. */
     void (*client_ready)(void *context, broker_handle client);
     void (*link_ready)(void *context, broker_handle link);
     /* Start to dial this address for this link. Later: broker_link_ready() or broker_link_closed(). */
@@ -32,7 +34,8 @@ struct node_ports {
 
 struct node_options {
     const char *name, *federation;
-    const struct auth_key *key; /* borrowed while the node lives; NULL for a broker alone (no peers listener), then no gossip */
+    const struct auth_key
+        *key; /* borrowed while the node lives; NULL for a broker alone (no peers listener), then no gossip */
     const struct auth_key *const *issuers;
     size_t issuer_count;
     const char *token;
@@ -57,7 +60,8 @@ void node_set_wall(struct node *node, uint64_t now_ms, int64_t wall_ms);
 struct broker *node_broker(struct node *node);
 struct gossip *node_gossip(struct node *node); /* NULL for a broker alone */
 
-void node_datagram(struct node *node, uint64_t now_ms, const struct gossip_address *from, const uint8_t *bytes, size_t size);
+void node_datagram(struct node *node, uint64_t now_ms, const struct gossip_address *from, const uint8_t *bytes,
+                   size_t size);
 uint64_t node_deadline_ms(const struct node *node);
 void node_tick(struct node *node, uint64_t now_ms); /* ticks the cores and pumps */
 void node_pump(struct node *node, uint64_t now_ms);

@@ -10,14 +10,14 @@
 static_assert(AUTH_PUBLIC_KEY_SIZE == GOSSIP_PUBLIC_KEY_SIZE, "one kind of key");
 static_assert(sizeof(((struct auth_verdict *)0)->name) == GOSSIP_NAME_MAX + 1, "one size of name");
 
-static bool seal(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size, const uint8_t *plain,
-                 size_t size, uint8_t *out) {
+static bool seal(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size,
+                 const uint8_t *plain, size_t size, uint8_t *out) {
     (void)context;
     return auth_seal(key, nonce, aad, aad_size, plain, size, out);
 }
 
-static bool open_sealed(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size,
-                        const uint8_t *sealed, size_t size, uint8_t *out) {
+static bool open_sealed(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad,
+                        size_t aad_size, const uint8_t *sealed, size_t size, uint8_t *out) {
     (void)context;
     return auth_open(key, nonce, aad, aad_size, sealed, size, out);
 }
@@ -54,8 +54,8 @@ static bool id_of(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE
 }
 
 /* Gossip brings a whole public key, a link the thumbprint that its TLS certificate proved: the same question twice. */
-static void gossip_who_is(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const uint8_t *token, size_t token_size,
-                          struct gossip_who *who) {
+static void gossip_who_is(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const uint8_t *token,
+                          size_t token_size, struct gossip_who *who) {
     const struct node *node = context;
     struct auth_verdict verdict;
     auth_trust_check_point(&node->trust, public_key, (const char *)token, token_size, &verdict);
@@ -64,7 +64,8 @@ static void gossip_who_is(void *context, const uint8_t public_key[GOSSIP_PUBLIC_
     snprintf(who->reason, sizeof(who->reason), "%s", verdict.reason);
 }
 
-static void link_who_is(void *context, const uint8_t key_thumbprint[32], const uint8_t *token, size_t token_size, struct peer_answer *answer) {
+static void link_who_is(void *context, const uint8_t key_thumbprint[32], const uint8_t *token, size_t token_size,
+                        struct peer_answer *answer) {
     const struct node *node = context;
     struct auth_verdict verdict;
     auth_trust_check(&node->trust, key_thumbprint, (const char *)token, token_size, &verdict);

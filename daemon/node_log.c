@@ -24,7 +24,8 @@ static void who_format(const struct gossip_event *event, char *out, size_t size)
     char address[64];
     address_format(&event->address, address, sizeof(address));
     const uint8_t *id = event->id.bytes;
-    snprintf(out, size, "%s (%02x%02x%02x%02x) at %s", event->name[0] != '\0' ? event->name : "a broker", id[0], id[1], id[2], id[3], address);
+    snprintf(out, size, "%s (%02x%02x%02x%02x) at %s", event->name[0] != '\0' ? event->name : "a broker", id[0], id[1],
+             id[2], id[3], address);
 }
 
 static const char *state_text(enum member_state state) {
@@ -52,8 +53,8 @@ void node_log_gossip_event(const struct node *node, const struct gossip_event *e
         name = "row";
         level = NODE_LOG_DEBUG;
         snprintf(text, sizeof(text), "%s %s %s %.*s", who, event->active ? "has" : "no longer has",
-                 event->row_kind == GOSSIP_NEWPUB ? "newpub" : "newsub", (int)(event->filter_size < 200 ? event->filter_size : 200),
-                 event->filter);
+                 event->row_kind == GOSSIP_NEWPUB ? "newpub" : "newsub",
+                 (int)(event->filter_size < 200 ? event->filter_size : 200), event->filter);
         break;
     case GOSSIP_KNOWS: return;
     case GOSSIP_REFUSED:
@@ -68,13 +69,17 @@ void node_log_gossip_event(const struct node *node, const struct gossip_event *e
         break;
     case GOSSIP_EPOCH:
         name = "epoch";
-        snprintf(text, sizeof(text), "raised to %" PRIu64 ": others remember a later run of this broker than its data_dir does", event->epoch);
+        snprintf(text, sizeof(text),
+                 "raised to %" PRIu64 ": others remember a later run of this broker than its data_dir does",
+                 event->epoch);
         break;
     case GOSSIP_CLONED:
         name = "cloned";
         level = NODE_LOG_ERROR;
         snprintf(text, sizeof(text),
-                 "another broker uses our key, from %s: stop one of the two, or give it a key and token of its own (hobnob key new, hobnob token mint)", who);
+                 "another broker uses our key, from %s: stop one of the two, or give it a key and token of its own "
+                 "(hobnob key new, hobnob token mint)",
+                 who);
         break;
     case GOSSIP_WARNING:
         name = "gossip";

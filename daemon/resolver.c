@@ -34,7 +34,8 @@ static void tell_gossip(struct resolver *resolver) {
     struct gossip_address all[CONFIG_BOOTSTRAP_MAX];
     size_t count = 0;
     for (size_t i = 0; i < resolver->name_count; i++)
-        for (size_t j = 0; j < resolver->names[i].address_count && count < CONFIG_BOOTSTRAP_MAX; j++) all[count++] = resolver->names[i].addresses[j];
+        for (size_t j = 0; j < resolver->names[i].address_count && count < CONFIG_BOOTSTRAP_MAX; j++)
+            all[count++] = resolver->names[i].addresses[j];
     struct server *server = resolver->server;
     gossip_set_bootstrap(node_gossip(server->node), server_now_ms(server), all, count);
     server_pump(server);
@@ -78,7 +79,8 @@ static void on_answer(uv_getaddrinfo_t *request, int status, struct addrinfo *fo
     if (!resolver->closing) {
         take_answer(name, status, found);
         if (status == 0) tell_gossip(resolver);
-        if (name->is_unknown && uv_timer_get_due_in(&resolver->timer) > RESOLVER_RETRY_MS) uv_timer_start(&resolver->timer, on_timer, RESOLVER_RETRY_MS, 0);
+        if (name->is_unknown && uv_timer_get_due_in(&resolver->timer) > RESOLVER_RETRY_MS)
+            uv_timer_start(&resolver->timer, on_timer, RESOLVER_RETRY_MS, 0);
     }
     uv_freeaddrinfo(found);
     release(resolver);
@@ -87,7 +89,8 @@ static void on_answer(uv_getaddrinfo_t *request, int status, struct addrinfo *fo
 static void ask(struct name *name) {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM};
     if (name->is_asked || name->config->ip[0] != '\0') return;
-    const int result = uv_getaddrinfo(name->resolver->server->loop, &name->request, on_answer, name->config->host, NULL, &hints);
+    const int result =
+        uv_getaddrinfo(name->resolver->server->loop, &name->request, on_answer, name->config->host, NULL, &hints);
     if (result != 0) {
         take_answer(name, result, NULL);
         return;
@@ -99,7 +102,8 @@ static void ask(struct name *name) {
 static void on_timer(uv_timer_t *timer) {
     struct resolver *resolver = timer->data;
     uv_timer_start(timer, on_timer, RESOLVER_AGAIN_MS, 0);
-    for (size_t i = 0; i < resolver->name_count; i++) ask(&resolver->names[i]);
+    for (size_t i = 0; i < resolver->name_count; i++)
+        ask(&resolver->names[i]);
 }
 
 static void take_numeric(struct name *name) {
@@ -145,7 +149,8 @@ void resolver_close(struct resolver *resolver) {
 struct gossip_address resolver_advertise(const struct config *config, struct log *log) {
     struct gossip_address address = {0};
     struct sockaddr_storage numeric;
-    const struct config_address *from = config->federation.has_advertise ? &config->federation.advertise : &config->listen.peers.items[0];
+    const struct config_address *from =
+        config->federation.has_advertise ? &config->federation.advertise : &config->listen.peers.items[0];
     if (from->ip[0] != '\0') {
         const bool any = strcmp(from->ip, "0.0.0.0") == 0 || strcmp(from->ip, "::") == 0;
         listening_sockaddr(from, &numeric);

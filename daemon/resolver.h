@@ -15,8 +15,8 @@ struct resolver *resolver_new(struct server *server);
 /* Stops; it is freed in the next turns of the loop, when the last answer is here. NULL is fine. */
 void resolver_close(struct resolver *resolver);
 
-/* The address others are to use for us: federation.advertise, else the first peers listener if it is one address, else family 0. A name is looked up at once,
- * which waits for DNS; an unknown one is a warning in the log. */
+/* The address others are to use for us: federation.advertise, else the first peers listener if it is one address, else
+ * family 0. A name is looked up at once, which waits for DNS; an unknown one is a warning in the log. */
 struct gossip_address resolver_advertise(const struct config *config, struct log *log);
 
 #endif

@@ -13,11 +13,11 @@
 #include "daemon/resolver.h"
 #include "daemon/web.h"
 
-#define WALL_EVERY_MS 500     /* how stale the node's wall clock may be */
-#define LEAVE_MAX_MS 6000u    /* from SIGTERM to the end, whatever the others do */
-#define LEAVE_MIN_MS 100u     /* for WebSocket clients to take their DISCONNECT */
+#define WALL_EVERY_MS 500  /* how stale the node's wall clock may be */
+#define LEAVE_MAX_MS 6000u /* from SIGTERM to the end, whatever the others do */
+#define LEAVE_MIN_MS 100u  /* for WebSocket clients to take their DISCONNECT */
 #define LEAVE_CHECK_MS 20u
-#define CLOSE_MAX_MS 2000u    /* for handles to close; then a DNS lookup hangs in its thread */
+#define CLOSE_MAX_MS 2000u /* for handles to close; then a DNS lookup hangs in its thread */
 
 uint64_t server_now_ms(const struct server *server) {
     return uv_now(server->loop);
@@ -72,12 +72,14 @@ static void port_save_epoch(void *context, uint64_t epoch) {
     if (!store_save_epoch(server->store, epoch, error)) log_text(server->log, LOG_LEVEL_ERROR, "store", "%s", error);
 }
 
-/* Who shows neither name nor password is welcome where the configuration says so. To check those that are shown is not there yet, so nobody is let in by them. */
-static uint8_t may_connect(void *context, bool from_loopback, const char *client_id, size_t client_id_size, const char *user_name, size_t user_name_size,
-                           const void *password, size_t password_size) {
+/* Who shows neither name nor password is welcome where the configuration says so. To check those that are shown is not
+ * there yet, so nobody is let in by them. */
+static uint8_t may_connect(void *context, bool from_loopback, const char *client_id, size_t client_id_size,
+                           const char *user_name, size_t user_name_size, const void *password, size_t password_size) {
     const struct server *server = context;
     (void)client_id, (void)client_id_size, (void)user_name, (void)user_name_size, (void)password, (void)password_size;
-    const bool welcome = server->config->clients.anonymous_everywhere || (from_loopback && !server->config->clients.anonymous_nowhere);
+    const bool welcome =
+        server->config->clients.anonymous_everywhere || (from_loopback && !server->config->clients.anonymous_nowhere);
     return welcome ? 0x00 : 0x87;
 }
 
@@ -133,7 +135,8 @@ static void end(struct server *server) {
     close_handle(&server->prepare);
     close_handle(&server->timer);
     close_handle(&server->leave_timer);
-    for (size_t i = 0; i < 3; i++) close_handle(&server->signals[i]);
+    for (size_t i = 0; i < 3; i++)
+        close_handle(&server->signals[i]);
 }
 
 static void on_leave_timer(uv_timer_t *timer) {
@@ -141,12 +144,14 @@ static void on_leave_timer(uv_timer_t *timer) {
     const uint64_t passed_ms = server_now_ms(server) - server->leave_since_ms;
     const bool all_done = node_left(server->node) && clients_count(server->clients) == 0 && passed_ms >= LEAVE_MIN_MS;
     if (!all_done && passed_ms < LEAVE_MAX_MS) return;
-    log_text(server->log, LOG_LEVEL_INFO, "ended", "%s", all_done ? "left in order" : "not everything was told in time");
+    log_text(server->log, LOG_LEVEL_INFO, "ended", "%s",
+             all_done ? "left in order" : "not everything was told in time");
     end(server);
 }
 
 static void leave(struct server *server, const char *signal_name) {
-    log_text(server->log, LOG_LEVEL_INFO, "leaving", "%s: clients are told, and the federation; once more ends at once", signal_name);
+    log_text(server->log, LOG_LEVEL_INFO, "leaving", "%s: clients are told, and the federation; once more ends at once",
+             signal_name);
     server->leaving = true;
     server->ready = false;
     server->leave_since_ms = server_now_ms(server);
@@ -159,7 +164,8 @@ static void leave(struct server *server, const char *signal_name) {
 static void on_signal(uv_signal_t *handle, int number) {
     struct server *server = handle->data;
     if (number == SIGHUP) {
-        log_text(server->log, LOG_LEVEL_WARNING, "reload", "not available yet in this version: restart hobnobd to read the configuration anew");
+        log_text(server->log, LOG_LEVEL_WARNING, "reload",
+                 "not available yet in this version: restart hobnobd to read the configuration anew");
     } else if (!server->leaving) {
         leave(server, number == SIGTERM ? "SIGTERM" : "SIGINT");
     } else {
@@ -205,7 +211,10 @@ static bool make_node(struct server *server, char error[SERVER_ERROR_MAX]) {
     }
     server->wall_told_ms = server_wall_ms();
     server->node = node_new(&options, server_now_ms(server), server->wall_told_ms);
-    if (server->node == NULL) snprintf(error, SERVER_ERROR_MAX, "memory is short, or a limit is out of its range: write smaller limits, or give the machine more memory");
+    if (server->node == NULL)
+        snprintf(
+            error, SERVER_ERROR_MAX,
+            "memory is short, or a limit is out of its range: write smaller limits, or give the machine more memory");
     return server->node != NULL;
 }
 
@@ -234,7 +243,8 @@ static bool start_federation(struct server *server, char error[SERVER_ERROR_MAX]
 
 static bool start(struct server *server, char error[SERVER_ERROR_MAX]) {
     server->store = store_open(server->config->data_dir, error);
-    if (server->store == NULL || !store_raise_epoch(server->store, &server->epoch, error) || !make_node(server, error)) return false;
+    if (server->store == NULL || !store_raise_epoch(server->store, &server->epoch, error) || !make_node(server, error))
+        return false;
     server->clients = clients_new(server, error);
     if (server->clients == NULL) return false;
     server->web = web_new(server, error);
@@ -248,16 +258,19 @@ static void log_start(struct server *server) {
     char epoch[24];
     snprintf(epoch, sizeof(epoch), "%" PRIu64, server->epoch);
     if (server->identity->token_fault[0] != '\0')
-        log_text(server->log, LOG_LEVEL_ERROR, "token", "other brokers will refuse us, and only our own clients are served: %s", server->identity->token_fault);
-    log_line(server->log, LOG_LEVEL_INFO, "ready", "name", config->name, "version", HOBNOB_VERSION, "epoch", epoch, NULL);
+        log_text(server->log, LOG_LEVEL_ERROR, "token",
+                 "other brokers will refuse us, and only our own clients are served: %s",
+                 server->identity->token_fault);
+    log_line(server->log, LOG_LEVEL_INFO, "ready", "name", config->name, "version", HOBNOB_VERSION, "epoch", epoch,
+             NULL);
 }
 
 static void on_close_late(uv_timer_t *timer) {
     uv_stop(timer->loop);
 }
 
-/* Runs the closing of all handles to its end. A lookup that hangs in the system's resolver cannot be called off; then the process must end under it, for even a
- * return from main would wait for its thread. */
+/* Runs the closing of all handles to its end. A lookup that hangs in the system's resolver cannot be called off; then
+ * the process must end under it, for even a return from main would wait for its thread. */
 static void drain(struct server *server) {
     uv_timer_t guard;
     end(server);
@@ -269,7 +282,8 @@ static void drain(struct server *server) {
     uv_run(server->loop, UV_RUN_NOWAIT);
 }
 
-bool server_run(const struct config *config, const struct identity *identity, struct log *log, char error[SERVER_ERROR_MAX]) {
+bool server_run(const struct config *config, const struct identity *identity, struct log *log,
+                char error[SERVER_ERROR_MAX]) {
     uv_loop_t loop;
     struct server server = {.loop = &loop, .config = config, .identity = identity, .log = log};
     if (uv_loop_init(&loop) != 0) {

@@ -1,15 +1,15 @@
 /* What the parts of the daemon share: the loop, the node on it, and each other.
  *
  * Rules:
- *  1. After calling into node_broker() or node_gossip() (input, ready, closed, written), call server_pump(). It is cheap.
- *     node_ports call out of it: never call server_pump() from within one (web_client_ready, web_link_ready, web_dial);
- *     remember the handle there, or ask lws for a writable callback, and act later.
- *  2. Whoever opened a handle in the broker owns it: clients.c those of TCP, web those of WebSockets and links. Each keeps
- *     its own hash from handle to connection; the server asks one, then the other.
- *  3. The loop turns: input is read, then, just before the loop would sleep, a uv_prepare callback flushes what became ready
- *     (one write per client and turn) and sets the timer to node_deadline_ms().
- *  4. A part has X_new(server, ...), which listens, and X_close(), which begins to close all its handles; it is freed with the last of them. web has web_stop()
- *     and, after the loop ended, web_free().
+ *  1. After calling into node_broker() or node_gossip() (input, ready, closed, written), call server_pump(). It is
+ * cheap. node_ports call out of it: never call server_pump() from within one (web_client_ready, web_link_ready,
+ * web_dial); remember the handle there, or ask lws for a writable callback, and act later.
+ *  2. Whoever opened a handle in the broker owns it: clients.c those of TCP, web those of WebSockets and links. Each
+ * keeps its own hash from handle to connection; the server asks one, then the other.
+ *  3. The loop turns: input is read, then, just before the loop would sleep, a uv_prepare callback flushes what became
+ * ready (one write per client and turn) and sets the timer to node_deadline_ms().
+ *  4. A part has X_new(server, ...), which listens, and X_close(), which begins to close all its handles; it is freed
+ * with the last of them. web has web_stop() and, after the loop ended, web_free().
  */
 #ifndef DAEMON_SERVER_H
 #define DAEMON_SERVER_H
@@ -40,7 +40,7 @@ struct server {
     struct datagrams *datagrams; /* gossip; NULL for a broker alone */
     struct resolver *resolver;   /* bootstrap names; NULL for a broker alone */
     struct web *web;             /* WebSocket, links, admin */
-    uint64_t started_ms; /* server_now_ms() at start */
+    uint64_t started_ms;         /* server_now_ms() at start */
     uint64_t epoch;
     bool ready;   /* all listeners and the store serve (/readyz) */
     bool leaving; /* SIGTERM came: no new clients, dials, or links */
@@ -60,13 +60,15 @@ struct server {
 uint64_t server_now_ms(const struct server *server);
 /* The system's clock, milliseconds since 1970: for token expiry and stamps only. */
 int64_t server_wall_ms(void);
-/* Gives the node the wall clock's reading if the last one is old: each turn before the loop sleeps, and again by who brings what a token's
- * time decides on, as the sleep may have been long. */
+/* Gives the node the wall clock's reading if the last one is old: each turn before the loop sleeps, and again by who
+ * brings what a token's time decides on, as the sleep may have been long. */
 void server_tell_wall(struct server *server);
 /* Hands over what the cores have made: node_pump(). */
 void server_pump(struct server *server);
 
-/* Runs until a signal ends it: true then. False if it could not start, and then error is one line that names the remedy. Everything is freed. */
-bool server_run(const struct config *config, const struct identity *identity, struct log *log, char error[SERVER_ERROR_MAX]);
+/* Runs until a signal ends it: true then. False if it could not start, and then error is one line that names the
+ * remedy. Everything is freed. */
+bool server_run(const struct config *config, const struct identity *identity, struct log *log,
+                char error[SERVER_ERROR_MAX]);
 
 #endif

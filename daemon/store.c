@@ -17,20 +17,30 @@ static void explain(const struct store *store, int result, char error[STORE_ERRO
     switch (result & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
-        snprintf(error, STORE_ERROR_MAX, "data_dir %s is in use by another hobnobd: stop that one, or write another data_dir", dir);
+        snprintf(error, STORE_ERROR_MAX,
+                 "data_dir %s is in use by another hobnobd: stop that one, or write another data_dir", dir);
         break;
-    case SQLITE_FULL: snprintf(error, STORE_ERROR_MAX, "data_dir %s is on a full disk: make room there, or write another data_dir", dir); break;
+    case SQLITE_FULL:
+        snprintf(error, STORE_ERROR_MAX, "data_dir %s is on a full disk: make room there, or write another data_dir",
+                 dir);
+        break;
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
-        snprintf(error, STORE_ERROR_MAX, "data_dir %s holds a damaged hobnob.db: move it away; the federation remembers this broker's epoch", dir);
+        snprintf(error, STORE_ERROR_MAX,
+                 "data_dir %s holds a damaged hobnob.db: move it away; the federation remembers this broker's epoch",
+                 dir);
         break;
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:
-        snprintf(error, STORE_ERROR_MAX, "data_dir %s cannot be written: let the user that runs hobnobd write there (chown), or write another data_dir", dir);
+        snprintf(error, STORE_ERROR_MAX,
+                 "data_dir %s cannot be written: let the user that runs hobnobd write there (chown), or write another "
+                 "data_dir",
+                 dir);
         break;
     default:
-        snprintf(error, STORE_ERROR_MAX, "data_dir %s: %s (%s): mend that, or write another data_dir", dir, sqlite3_errstr(result), sqlite3_errmsg(store->database));
+        snprintf(error, STORE_ERROR_MAX, "data_dir %s: %s (%s): mend that, or write another data_dir", dir,
+                 sqlite3_errstr(result), sqlite3_errmsg(store->database));
         break;
     }
 }
@@ -45,7 +55,8 @@ static bool run(struct store *store, const char *sql, char error[STORE_ERROR_MAX
 static bool run_number(struct store *store, const char *sql, int64_t in, int64_t *out, char error[STORE_ERROR_MAX]) {
     sqlite3_stmt *statement = NULL;
     int result = sqlite3_prepare_v2(store->database, sql, -1, &statement, NULL);
-    if (result == SQLITE_OK && sqlite3_bind_parameter_count(statement) > 0) result = sqlite3_bind_int64(statement, 1, in);
+    if (result == SQLITE_OK && sqlite3_bind_parameter_count(statement) > 0)
+        result = sqlite3_bind_int64(statement, 1, in);
     if (result == SQLITE_OK) result = sqlite3_step(statement);
     if (result == SQLITE_ROW && out != NULL) *out = sqlite3_column_int64(statement, 0);
     const bool good = result == SQLITE_ROW || result == SQLITE_DONE;
@@ -56,7 +67,9 @@ static bool run_number(struct store *store, const char *sql, int64_t in, int64_t
 
 static bool make_dir(const struct store *store, char error[STORE_ERROR_MAX]) {
     if (store->dir == NULL || mkdir(store->dir, 0700) == 0 || errno == EEXIST) return true;
-    snprintf(error, STORE_ERROR_MAX, "data_dir %s cannot be made: %s: make the folder above it for the user that runs hobnobd, or write another data_dir",
+    snprintf(error, STORE_ERROR_MAX,
+             "data_dir %s cannot be made: %s: make the folder above it for the user that runs hobnobd, or write "
+             "another data_dir",
              store->dir, strerror(errno));
     return false;
 }
@@ -75,11 +88,16 @@ static bool open_database(struct store *store, char error[STORE_ERROR_MAX]) {
 /* Exclusive from the first write on: a second hobnobd on the same folder would be a clone of this broker. */
 static bool prepare_schema(struct store *store, char error[STORE_ERROR_MAX]) {
     int64_t version = 0;
-    if (!run(store, "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; COMMIT", error) ||
+    if (!run(store,
+             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; "
+             "COMMIT",
+             error) ||
         !run_number(store, "PRAGMA user_version", 0, &version, error))
         return false;
     if (version > STORE_SCHEMA_VERSION) {
-        snprintf(error, STORE_ERROR_MAX, "data_dir %s was written by a newer hobnobd (schema %d, this one knows %d): run that one, or write another data_dir",
+        snprintf(error, STORE_ERROR_MAX,
+                 "data_dir %s was written by a newer hobnobd (schema %d, this one knows %d): run that one, or write "
+                 "another data_dir",
                  store->dir, (int)version, STORE_SCHEMA_VERSION);
         return false;
     }
@@ -123,5 +141,6 @@ bool store_raise_epoch(struct store *store, uint64_t *epoch, char error[STORE_ER
 }
 
 bool store_save_epoch(struct store *store, uint64_t epoch, char error[STORE_ERROR_MAX]) {
-    return run_number(store, "UPDATE numbers SET value = max(value, ?1) WHERE name = 'epoch'", (int64_t)epoch, NULL, error);
+    return run_number(store, "UPDATE numbers SET value = max(value, ?1) WHERE name = 'epoch'", (int64_t)epoch, NULL,
+                      error);
 }

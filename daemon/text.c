@@ -15,7 +15,8 @@ static bool text_reserve(struct text *text, size_t more) {
     if (text->failed) return false;
     if (more <= text->capacity - text->size) return true;
     size_t capacity = text->capacity == 0 ? 1024 : text->capacity;
-    while (capacity - text->size < more && capacity < SIZE_MAX / 2) capacity *= 2;
+    while (capacity - text->size < more && capacity < SIZE_MAX / 2)
+        capacity *= 2;
     char *bytes = capacity - text->size < more ? NULL : realloc(text->bytes, capacity);
     if (bytes == NULL) {
         text->failed = true;

@@ -1,4 +1,5 @@
-/* A text that grows: bodies of admin responses and metrics. When memory is short it is marked as failed and stays so; check once, at the end. */
+/* A text that grows: bodies of admin responses and metrics. When memory is short it is marked as failed and stays so;
+ * check once, at the end. */
 #ifndef DAEMON_TEXT_H
 #define DAEMON_TEXT_H
 

@@ -1,4 +1,5 @@
-/* TLS of peer links: encryption and proof of a key, nothing else. Who the holder of a key is, its token says in the hello. */
+/* TLS of peer links: encryption and proof of a key, nothing else. Who the holder of a key is, its token says in the
+ * hello. */
 #include <openssl/core_names.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
@@ -40,8 +41,8 @@ static bool use_certificate(SSL_CTX *tls, const struct auth_key *key, const char
 }
 
 bool web_tls_set_up(SSL_CTX *tls, const struct auth_key *key, const char *name) {
-    bool good = SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) == 1 && use_certificate(tls, key, name) && use_key(tls, key) &&
-                SSL_CTX_check_private_key(tls) == 1;
+    bool good = SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) == 1 && use_certificate(tls, key, name) &&
+                use_key(tls, key) && SSL_CTX_check_private_key(tls) == 1;
     if (good) {
         SSL_CTX_set_verify(tls, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);
         SSL_CTX_set_cert_verify_callback(tls, accept_certificate, NULL);
@@ -64,7 +65,8 @@ bool web_tls_peer_thumbprint(SSL *ssl, uint8_t thumbprint[AUTH_THUMBPRINT_SIZE])
     uint8_t point[AUTH_PUBLIC_KEY_SIZE];
     size_t point_size = 0;
     struct auth_key *key = NULL;
-    bool good = pkey != NULL && EVP_PKEY_is_a(pkey, "EC") && EVP_PKEY_get_group_name(pkey, group, sizeof group, NULL) == 1 &&
+    bool good = pkey != NULL && EVP_PKEY_is_a(pkey, "EC") &&
+                EVP_PKEY_get_group_name(pkey, group, sizeof group, NULL) == 1 &&
                 strcmp(group, SN_X9_62_prime256v1) == 0 &&
                 EVP_PKEY_get_octet_string_param(pkey, OSSL_PKEY_PARAM_PUB_KEY, point, sizeof point, &point_size) == 1 &&
                 point_size == sizeof point && auth_key_from_point(point, &key) == AUTH_OK;

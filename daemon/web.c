@@ -14,11 +14,12 @@
 #define PEERS_MAX_DEFAULT 1024u
 #define STRANGERS_MAX 1024u /* connections beyond the broker's own limits: they are not clients or links yet */
 #define ADMIN_OPEN_MAX 32u
-#define HEADERS_MAX 4096u   /* bytes of a request's headers */
+#define HEADERS_MAX 4096u /* bytes of a request's headers */
 #define DESCRIPTORS_MAX 131072u
 #define UNDO_TURNS 16 /* of the loop; libwebsockets needs three to close an idle context */
 
-/* The protocols of a vhost are known by name; the first is for all that is no WebSocket yet. rx sizes are what a callback gets at most. */
+/* The protocols of a vhost are known by name; the first is for all that is no WebSocket yet. rx sizes are what a
+ * callback gets at most. */
 static const struct lws_protocols plain_protocols[] = {
     {"http", web_on_http, 0, 0, 0, NULL, 0},
     {"mqtt", websocket_on, 0, 4096, 0, NULL, 0},
@@ -31,8 +32,8 @@ static const struct lws_protocols secure_protocols[] = {
     {NULL, NULL, 0, 0, 0, NULL, 0},
 };
 
-/* libwebsockets logs without a context, for the whole process: the latest web is the one that hears it. Its errors are mostly what strangers sent; those that
- * end in something for us to do are reported where the call failed. */
+/* libwebsockets logs without a context, for the whole process: the latest web is the one that hears it. Its errors are
+ * mostly what strangers sent; those that end in something for us to do are reported where the call failed. */
 static const struct web *log_listener;
 
 static void on_library_log(int level, const char *line) {
@@ -43,7 +44,8 @@ static void on_library_log(int level, const char *line) {
 
 static void listen_to_library(struct web *web) {
     log_listener = web;
-    lws_set_log_level(log_wants(web->server->log, LOG_LEVEL_DEBUG) ? LLL_ERR | LLL_WARN | LLL_NOTICE : 0, on_library_log);
+    lws_set_log_level(log_wants(web->server->log, LOG_LEVEL_DEBUG) ? LLL_ERR | LLL_WARN | LLL_NOTICE : 0,
+                      on_library_log);
 }
 
 /* ---- requests that are no WebSocket yet ---- */
@@ -87,17 +89,17 @@ int web_on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user, v
     struct web_connection *connection = web_connection_of(wsi);
     if (connection == NULL) return 0;
     switch (reason) {
-        case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE: return on_upgrade(connection, in);
-        case LWS_CALLBACK_HTTP: return on_request(connection, in, size);
-        case LWS_CALLBACK_HTTP_WRITEABLE: return admin_on_writable(connection);
-        case LWS_CALLBACK_WSI_DESTROY: on_destroyed(connection); return 0;
-        /* A WebSocket without a subprotocol of ours, and what follows a CONNECT. */
-        case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
-        case LWS_CALLBACK_ESTABLISHED:
-        case LWS_CALLBACK_CLIENT_ESTABLISHED:
-        case LWS_CALLBACK_RAW_ADOPT:
-        case LWS_CALLBACK_RAW_RX: return -1;
-        default: return 0;
+    case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE: return on_upgrade(connection, in);
+    case LWS_CALLBACK_HTTP: return on_request(connection, in, size);
+    case LWS_CALLBACK_HTTP_WRITEABLE: return admin_on_writable(connection);
+    case LWS_CALLBACK_WSI_DESTROY: on_destroyed(connection); return 0;
+    /* A WebSocket without a subprotocol of ours, and what follows a CONNECT. */
+    case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
+    case LWS_CALLBACK_ESTABLISHED:
+    case LWS_CALLBACK_CLIENT_ESTABLISHED:
+    case LWS_CALLBACK_RAW_ADOPT:
+    case LWS_CALLBACK_RAW_RX: return -1;
+    default: return 0;
     }
 }
 
@@ -137,7 +139,9 @@ static bool create_vhosts(struct web *web) {
         .protocols = plain_protocols,
         .timeout_secs_ah_idle = WEB_HANDSHAKE_S,
         .keepalive_timeout = WEB_HANDSHAKE_S,
-        .ka_time = 60, .ka_interval = 10, .ka_probes = 6,
+        .ka_time = 60,
+        .ka_interval = 10,
+        .ka_probes = 6,
     };
     /* libwebsockets would send links through the proxy named here, which is meant for the web. */
     unsetenv("http_proxy");
@@ -145,7 +149,9 @@ static bool create_vhosts(struct web *web) {
     if (web->plain == NULL || web->server->identity->key == NULL) return web->plain != NULL;
 
     web->link_client_tls = SSL_CTX_new(TLS_client_method());
-    if (web->link_client_tls == NULL || !web_tls_set_up(web->link_client_tls, web->server->identity->key, web->server->config->name)) return false;
+    if (web->link_client_tls == NULL ||
+        !web_tls_set_up(web->link_client_tls, web->server->identity->key, web->server->config->name))
+        return false;
     info.port = CONTEXT_PORT_NO_LISTEN_SERVER;
     info.vhost_name = "secure";
     info.protocols = secure_protocols;
@@ -163,7 +169,8 @@ static bool open_listeners(struct web *web, char error[SERVER_ERROR_MAX]) {
         snprintf(error, SERVER_ERROR_MAX, "listen.peers needs the broker's key; name it under identity.key");
         return false;
     }
-    return web_listen(web, WEB_WEBSOCKET, &config->listen.ws, "ws", error) && web_listen(web, WEB_PEERS, &config->listen.peers, "peers", error) &&
+    return web_listen(web, WEB_WEBSOCKET, &config->listen.ws, "ws", error) &&
+           web_listen(web, WEB_PEERS, &config->listen.peers, "peers", error) &&
            web_listen(web, WEB_ADMIN, &config->listen.admin, "admin", error);
 }
 
@@ -171,14 +178,17 @@ static bool open_listeners(struct web *web, char error[SERVER_ERROR_MAX]) {
 static void undo(struct web *web) {
     bool on_loop = web->context != NULL;
     web_stop(web);
-    for (int turns = 0; on_loop && turns < UNDO_TURNS; turns++) uv_run(web->server->loop, UV_RUN_NOWAIT);
+    for (int turns = 0; on_loop && turns < UNDO_TURNS; turns++)
+        uv_run(web->server->loop, UV_RUN_NOWAIT);
     web_free(web);
 }
 
 static void set_limits(struct web *web) {
     const struct broker_limits *limits = &web->server->config->broker_limits;
-    web->open_max[WEB_WEBSOCKET] = (uint64_t)(limits->clients_max != 0 ? limits->clients_max : CLIENTS_MAX_DEFAULT) + STRANGERS_MAX;
-    web->open_max[WEB_PEERS] = (uint64_t)(limits->peers_max != 0 ? limits->peers_max : PEERS_MAX_DEFAULT) + STRANGERS_MAX;
+    web->open_max[WEB_WEBSOCKET] =
+        (uint64_t)(limits->clients_max != 0 ? limits->clients_max : CLIENTS_MAX_DEFAULT) + STRANGERS_MAX;
+    web->open_max[WEB_PEERS] =
+        (uint64_t)(limits->peers_max != 0 ? limits->peers_max : PEERS_MAX_DEFAULT) + STRANGERS_MAX;
     web->open_max[WEB_ADMIN] = ADMIN_OPEN_MAX;
 }
 
@@ -198,7 +208,8 @@ static bool start(struct web *web, char error[SERVER_ERROR_MAX]) {
         return false;
     }
     if (!create_vhosts(web)) {
-        snprintf(error, SERVER_ERROR_MAX, "TLS for peer links cannot be set up; check identity.key (hobnob key new makes one)");
+        snprintf(error, SERVER_ERROR_MAX,
+                 "TLS for peer links cannot be set up; check identity.key (hobnob key new makes one)");
         return false;
     }
     open_timers(web);
@@ -243,7 +254,8 @@ void web_free(struct web *web) {
     if (web == NULL) return;
     /* The first call began to close, the second frees. */
     if (web->context != NULL) lws_context_destroy(web->context);
-    while (web->connections != NULL) web_connection_free(web->connections);
+    while (web->connections != NULL)
+        web_connection_free(web->connections);
     SSL_CTX_free(web->link_client_tls);
     if (log_listener == web) log_listener = NULL;
     free(web);

@@ -1,8 +1,8 @@
-/* Everything that runs on libwebsockets: one context on the daemon's loop, with MQTT over WebSocket (websocket.h), peer links (links.h)
- * and the admin port (admin.h). This is the door for the rest of the daemon.
+/* Everything that runs on libwebsockets: one context on the daemon's loop, with MQTT over WebSocket (websocket.h), peer
+ * links (links.h) and the admin port (admin.h). This is the door for the rest of the daemon.
  *
- * web_client_ready, web_link_ready and web_dial serve the node's ports: they are called while the node pumps, only mark what is to be done,
- * and never call back into node or broker.
+ * web_client_ready, web_link_ready and web_dial serve the node's ports: they are called while the node pumps, only mark
+ * what is to be done, and never call back into node or broker.
  */
 #ifndef DAEMON_WEB_H
 #define DAEMON_WEB_H
@@ -15,9 +15,10 @@
 #include "daemon/server.h"
 #include "gossip/gossip.h"
 
-/* Opens all listeners of kinds ws, peers and admin that server->config names (items[].ip must be numeric by now). Uses server->loop, config, identity and log
- * at once, server->node from the first turn of the loop; all are borrowed until web_free(). Peer links need identity->key. NULL on
- * failure, and then error is one line that names the address and the remedy. */
+/* Opens all listeners of kinds ws, peers and admin that server->config names (items[].ip must be numeric by now). Uses
+ * server->loop, config, identity and log at once, server->node from the first turn of the loop; all are borrowed until
+ * web_free(). Peer links need identity->key. NULL on failure, and then error is one line that names the address and the
+ * remedy. */
 struct web *web_new(struct server *server, char error[SERVER_ERROR_MAX]);
 
 /* No new connection is accepted and none dialled from now on. Open ones stay, and the admin port goes on answering. */
@@ -34,7 +35,8 @@ void web_free(struct web *web);
 bool web_client_ready(struct web *web, broker_handle client);
 bool web_link_ready(struct web *web, broker_handle link);
 
-/* Starts to dial. What comes of it reaches the node later, from the loop: broker_link_ready() or broker_link_closed(). */
+/* Starts to dial. What comes of it reaches the node later, from the loop: broker_link_ready() or broker_link_closed().
+ */
 void web_dial(struct web *web, broker_handle link, const struct gossip_address *to, const char *peer_name);
 
 /* The port that the index-th listener of a kind got (of use when the configuration says 0); 0 past the end. */

@@ -1,7 +1,8 @@
 /* Inside of web, for web*.c, websocket.c, links.c and admin.c only.
  *
- * Every connection, accepted or dialled, is a struct web_connection; libwebsockets carries it as the wsi's opaque user data. Its kind is that of the
- * listener it came through and decides alone what it may do: paths, names and Host headers come from strangers.
+ * Every connection, accepted or dialled, is a struct web_connection; libwebsockets carries it as the wsi's opaque user
+ * data. Its kind is that of the listener it came through and decides alone what it may do: paths, names and Host
+ * headers come from strangers.
  */
 #ifndef DAEMON_WEB_INSIDE_H
 #define DAEMON_WEB_INSIDE_H
@@ -12,10 +13,10 @@
 #include "daemon/text.h"
 #include "daemon/web.h"
 
-#define WEB_PIECE 65536u         /* bytes handed to lws_write at once: it would take any size and keep the rest itself */
-#define WEB_PIECES_PER_TURN 16u  /* of one connection, then others have their turn */
-#define WEB_HANDSHAKE_S 10       /* for TLS and HTTP headers together, and for a dial */
-#define WEB_CLOSE_S 5            /* for the last bytes of a connection that is being closed */
+#define WEB_PIECE 65536u        /* bytes handed to lws_write at once: it would take any size and keep the rest itself */
+#define WEB_PIECES_PER_TURN 16u /* of one connection, then others have their turn */
+#define WEB_HANDSHAKE_S 10      /* for TLS and HTTP headers together, and for a dial */
+#define WEB_CLOSE_S 5           /* for the last bytes of a connection that is being closed */
 #define WEB_LISTENERS_MAX (CONFIG_LISTENERS_MAX * WEB_KINDS)
 
 struct web_connection {
@@ -24,15 +25,15 @@ struct web_connection {
     struct lws *wsi;      /* NULL before libwebsockets knows it and after it is gone */
     broker_handle handle; /* the client or link; 0 if there is none (any more) */
     bool dialled, from_loopback;
-    bool established;     /* the WebSocket is up, or the first request was read */
-    bool ending;          /* the time for its last bytes is running */
-    bool counted;         /* in web->open */
-    char address[64];     /* of the far end, "ip:port" */
+    bool established;         /* the WebSocket is up, or the first request was read */
+    bool ending;              /* the time for its last bytes is running */
+    bool counted;             /* in web->open */
+    char address[64];         /* of the far end, "ip:port" */
     struct gossip_address to; /* dialled only, until the dial is started */
-    size_t frame_sent;    /* link: bytes of the frame being sent that are gone */
-    struct text body;     /* admin: the response */
+    size_t frame_sent;        /* link: bytes of the frame being sent that are gone */
+    struct text body;         /* admin: the response */
     size_t body_sent;
-    bool body_open;       /* admin: headers are out, the body is not */
+    bool body_open;                         /* admin: headers are out, the body is not */
     struct web_connection *previous, *next; /* web->connections */
     struct web_connection *next_dial;
     UT_hash_handle by_handle;
@@ -61,18 +62,20 @@ struct web {
     struct web_connection *connections;
     struct web_connection *clients, *links; /* hashes by handle */
     struct web_connection *dials, **dials_end;
-    struct web_connection *starting; /* being given to libwebsockets just now; NULL again if it is destroyed meanwhile */
+    struct web_connection
+        *starting; /* being given to libwebsockets just now; NULL again if it is destroyed meanwhile */
     uint64_t open_max[WEB_KINDS];
     struct web_counters counters;
     struct ssl_ctx_st *link_client_tls;
     uint8_t scratch[LWS_PRE + WEB_PIECE];
 };
 
-/* NULL when memory is short or too many of this kind are open (counted); the number of dials is the broker's to bound. It is freed when its wsi is
- * destroyed, or by web_connection_free. */
+/* NULL when memory is short or too many of this kind are open (counted); the number of dials is the broker's to bound.
+ * It is freed when its wsi is destroyed, or by web_connection_free. */
 struct web_connection *web_connection_new(struct web *web, enum web_kind kind, bool dialled);
 void web_connection_free(struct web_connection *connection);
-/* libwebsockets gave no wsi for it. Whether one is still being closed cannot be known: it counts no more, and is freed then or in the end. */
+/* libwebsockets gave no wsi for it. Whether one is still being closed cannot be known: it counts no more, and is freed
+ * then or in the end. */
 void web_connection_abandon(struct web_connection *connection);
 /* The connection of a wsi; NULL for those that libwebsockets makes for itself. */
 struct web_connection *web_connection_of(struct lws *wsi);
@@ -85,13 +88,15 @@ void web_connection_ready(struct web_connection *connection, bool ended);
 /* From within a port: closes it soon, whatever state it is in. */
 void web_connection_kill(struct web_connection *connection);
 
-/* Sets this pair up: TLS 1.3 only, our certificate, any certificate of the far end is taken but one must be shown (tls.c). */
+/* Sets this pair up: TLS 1.3 only, our certificate, any certificate of the far end is taken but one must be shown
+ * (tls.c). */
 bool web_tls_set_up(struct ssl_ctx_st *tls, const struct auth_key *key, const char *name);
 /* The thumbprint of the far end's key once the handshake is done; false if it is no P-256 key. */
 bool web_tls_peer_thumbprint(struct ssl_st *ssl, uint8_t thumbprint[AUTH_THUMBPRINT_SIZE]);
 
 /* web_listen.c: sockets are opened first, since nothing of them is on the loop then and a failure costs nothing. */
-bool web_listen(struct web *web, enum web_kind kind, const struct config_listeners *addresses, const char *what, char error[SERVER_ERROR_MAX]);
+bool web_listen(struct web *web, enum web_kind kind, const struct config_listeners *addresses, const char *what,
+                char error[SERVER_ERROR_MAX]);
 bool web_listen_start(struct web *web, char error[SERVER_ERROR_MAX]);
 void web_listen_stop(struct web *web, bool admin_too); /* closes the listeners */
 

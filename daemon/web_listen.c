@@ -1,5 +1,5 @@
-/* Listening sockets of web. They are ours and not libwebsockets' own: an address that cannot be had is a plain error here, connections are bounded before anything is
- * spent on them, and each knows which listener it came through. */
+/* Listening sockets of web. They are ours and not libwebsockets' own: an address that cannot be had is a plain error
+ * here, connections are bounded before anything is spent on them, and each knows which listener it came through. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -20,22 +20,31 @@
 
 static const char *remedy(int error, uint16_t port, char text[128], const char *what) {
     switch (error) {
-        case EADDRINUSE:
-            snprintf(text, 128, "stop the program that has it (ss -ltnp 'sport = :%u' names it) or choose another port under listen.%s", port, what);
-            break;
-        case EADDRNOTAVAIL: snprintf(text, 128, "this host has no such address (ip address lists them); correct listen.%s", what); break;
-        case EACCES: snprintf(text, 128, "ports below 1024 need CAP_NET_BIND_SERVICE; choose another port under listen.%s", what); break;
-        case EMFILE:
-        case ENFILE: snprintf(text, 128, "raise the limit of open files (ulimit -n)"); break;
-        default: snprintf(text, 128, "correct listen.%s", what); break;
+    case EADDRINUSE:
+        snprintf(
+            text, 128,
+            "stop the program that has it (ss -ltnp 'sport = :%u' names it) or choose another port under listen.%s",
+            port, what);
+        break;
+    case EADDRNOTAVAIL:
+        snprintf(text, 128, "this host has no such address (ip address lists them); correct listen.%s", what);
+        break;
+    case EACCES:
+        snprintf(text, 128, "ports below 1024 need CAP_NET_BIND_SERVICE; choose another port under listen.%s", what);
+        break;
+    case EMFILE:
+    case ENFILE: snprintf(text, 128, "raise the limit of open files (ulimit -n)"); break;
+    default: snprintf(text, 128, "correct listen.%s", what); break;
     }
     return text;
 }
 
 static socklen_t to_sockaddr(const struct config_address *address, struct sockaddr_storage *out) {
     memset(out, 0, sizeof *out);
-    if (uv_ip4_addr(address->ip, address->port, (struct sockaddr_in *)(void *)out) == 0) return sizeof(struct sockaddr_in);
-    if (uv_ip6_addr(address->ip, address->port, (struct sockaddr_in6 *)(void *)out) == 0) return sizeof(struct sockaddr_in6);
+    if (uv_ip4_addr(address->ip, address->port, (struct sockaddr_in *)(void *)out) == 0)
+        return sizeof(struct sockaddr_in);
+    if (uv_ip6_addr(address->ip, address->port, (struct sockaddr_in6 *)(void *)out) == 0)
+        return sizeof(struct sockaddr_in6);
     return 0;
 }
 
@@ -87,7 +96,8 @@ static void adopt(struct web_listener *listener, int fd, const struct sockaddr_s
     uint16_t port = from_sockaddr(from, ip);
     set_options(fd);
     connection->from_loopback = listener->from_loopback;
-    snprintf(connection->address, sizeof connection->address, from->ss_family == AF_INET6 ? "[%s]:%u" : "%s:%u", ip, port);
+    snprintf(connection->address, sizeof connection->address, from->ss_family == AF_INET6 ? "[%s]:%u" : "%s:%u", ip,
+             port);
     lws_adopt_desc_t adoption = {.vh = listener->kind == WEB_PEERS ? web->secure : web->plain,
                                  .type = LWS_ADOPT_SOCKET | LWS_ADOPT_HTTP | LWS_ADOPT_ALLOW_SSL,
                                  .fd.sockfd = fd,
@@ -110,13 +120,16 @@ static void on_acceptable(uv_poll_t *poll, int status, int events);
 static void set_polling(struct web_listener *listener, bool polling) {
     if (!listener->open || listener->polling == polling) return;
     listener->polling = polling;
-    if (polling) uv_poll_start(&listener->poll, UV_READABLE, on_acceptable);
-    else uv_poll_stop(&listener->poll);
+    if (polling)
+        uv_poll_start(&listener->poll, UV_READABLE, on_acceptable);
+    else
+        uv_poll_stop(&listener->poll);
 }
 
 static void on_pause_over(uv_timer_t *timer) {
     struct web *web = timer->data;
-    for (size_t i = 0; i < web->listener_count; i++) set_polling(&web->listeners[i], true);
+    for (size_t i = 0; i < web->listener_count; i++)
+        set_polling(&web->listeners[i], true);
 }
 
 static void on_acceptable(uv_poll_t *poll, int status, int events) {
@@ -132,7 +145,8 @@ static void on_acceptable(uv_poll_t *poll, int status, int events) {
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            log_text(listener->web->server->log, LOG_LEVEL_WARNING, "accept", "%s; raise the limit of open files (ulimit -n) or lower limits", strerror(errno));
+            log_text(listener->web->server->log, LOG_LEVEL_WARNING, "accept",
+                     "%s; raise the limit of open files (ulimit -n) or lower limits", strerror(errno));
             set_polling(listener, false);
             uv_timer_start(&listener->web->accept_timer, on_pause_over, ACCEPT_PAUSE_MS, 0);
         }
@@ -140,28 +154,38 @@ static void on_acceptable(uv_poll_t *poll, int status, int events) {
     }
 }
 
-static bool listen_on(struct web *web, enum web_kind kind, const struct config_address *address, const char *what, char error[SERVER_ERROR_MAX]) {
+static bool listen_on(struct web *web, enum web_kind kind, const struct config_address *address, const char *what,
+                      char error[SERVER_ERROR_MAX]) {
     struct sockaddr_storage sockaddr;
     char fix[128];
-    /* The configuration is checked for this; should a name resolve to something else after that, it is still not served. */
+    /* The configuration is checked for this; should a name resolve to something else after that, it is still not
+     * served. */
     if (kind == WEB_ADMIN && !config_ip_is_loopback(address->ip)) {
-        snprintf(error, SERVER_ERROR_MAX, "%s:%u (listen.admin) is not a loopback address, and the admin port has no token to ask for; write 127.0.0.1:%u",
+        snprintf(error, SERVER_ERROR_MAX,
+                 "%s:%u (listen.admin) is not a loopback address, and the admin port has no token to ask for; write "
+                 "127.0.0.1:%u",
                  address->host, address->port, address->port);
         return false;
     }
     socklen_t size = to_sockaddr(address, &sockaddr);
     int fd = size == 0 ? -EINVAL : open_socket(&sockaddr, size);
     if (fd < 0) {
-        snprintf(error, SERVER_ERROR_MAX, "cannot listen on %s:%u (listen.%s): %s; %s", address->host, address->port, what, strerror(-fd),
-                 remedy(-fd, address->port, fix, what));
+        snprintf(error, SERVER_ERROR_MAX, "cannot listen on %s:%u (listen.%s): %s; %s", address->host, address->port,
+                 what, strerror(-fd), remedy(-fd, address->port, fix, what));
         return false;
     }
     struct web_listener *listener = &web->listeners[web->listener_count++];
-    *listener = (struct web_listener){.web = web, .kind = kind, .what = what, .fd = fd, .open = true, .from_loopback = config_ip_is_loopback(address->ip)};
+    *listener = (struct web_listener){.web = web,
+                                      .kind = kind,
+                                      .what = what,
+                                      .fd = fd,
+                                      .open = true,
+                                      .from_loopback = config_ip_is_loopback(address->ip)};
     return true;
 }
 
-bool web_listen(struct web *web, enum web_kind kind, const struct config_listeners *addresses, const char *what, char error[SERVER_ERROR_MAX]) {
+bool web_listen(struct web *web, enum web_kind kind, const struct config_listeners *addresses, const char *what,
+                char error[SERVER_ERROR_MAX]) {
     for (size_t i = 0; i < addresses->count; i++)
         if (!listen_on(web, kind, &addresses->items[i], what, error)) return false;
     return true;
@@ -177,8 +201,9 @@ bool web_listen_start(struct web *web, char error[SERVER_ERROR_MAX]) {
         listener->port = from_sockaddr(&sockaddr, ip);
         int status = uv_poll_init(web->server->loop, &listener->poll, listener->fd);
         if (status != 0) {
-            snprintf(error, SERVER_ERROR_MAX, "cannot watch the socket of listen.%s: %s; raise the limit of open files (ulimit -n)", listener->what,
-                     uv_strerror(status));
+            snprintf(error, SERVER_ERROR_MAX,
+                     "cannot watch the socket of listen.%s: %s; raise the limit of open files (ulimit -n)",
+                     listener->what, uv_strerror(status));
             return false;
         }
         listener->poll.data = listener;

@@ -84,11 +84,12 @@ int websocket_on(struct lws *wsi, enum lws_callback_reasons reason, void *user, 
     (void)user;
     struct web_connection *connection = web_connection_of(wsi);
     switch (reason) {
-        case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION: return connection != NULL && connection->kind == WEB_WEBSOCKET ? 0 : -1;
-        case LWS_CALLBACK_ESTABLISHED: return on_established(connection);
-        case LWS_CALLBACK_RECEIVE: return on_received(connection, in, size);
-        case LWS_CALLBACK_SERVER_WRITEABLE: return connection->handle == 0 ? -1 : on_writable(connection);
-        case LWS_CALLBACK_CLOSED: websocket_gone(connection); return 0;
-        default: return 0;
+    case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
+        return connection != NULL && connection->kind == WEB_WEBSOCKET ? 0 : -1;
+    case LWS_CALLBACK_ESTABLISHED: return on_established(connection);
+    case LWS_CALLBACK_RECEIVE: return on_received(connection, in, size);
+    case LWS_CALLBACK_SERVER_WRITEABLE: return connection->handle == 0 ? -1 : on_writable(connection);
+    case LWS_CALLBACK_CLOSED: websocket_gone(connection); return 0;
+    default: return 0;
     }
 }

@@ -7,32 +7,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-void cover_init(struct cover *cover, enum gossip_row_kind kind, uint32_t rows_max)
-{
+void cover_init(struct cover *cover, enum gossip_row_kind kind, uint32_t rows_max) {
     memset(cover, 0, sizeof *cover);
     cover->kind = kind;
     cover->rows_max = rows_max;
 }
 
-void cover_free(struct cover *cover)
-{
+void cover_free(struct cover *cover) {
     rows_free(&cover->wanted);
     rows_free(&cover->shown);
 }
 
-/* The size of the first `levels` levels, without the slash behind them; 0 when the filter has no more levels than that. */
-static size_t prefix_size(const struct row *row, size_t levels)
-{
-    if (levels == 0)
-        return 0;
+/* The size of the first `levels` levels, without the slash behind them; 0 when the filter has no more levels than that.
+ */
+static size_t prefix_size(const struct row *row, size_t levels) {
+    if (levels == 0) return 0;
     for (size_t i = 0; i < row->size; i++)
-        if (row->filter[i] == '/' && --levels == 0)
-            return i;
+        if (row->filter[i] == '/' && --levels == 0) return i;
     return 0;
 }
 
-static size_t level_count(const struct row *row)
-{
+static size_t level_count(const struct row *row) {
     size_t levels = 1;
     for (size_t i = 0; i < row->size; i++)
         levels += row->filter[i] == '/';
@@ -44,8 +39,7 @@ struct shown_form {
     char text[ENTRY_FILTER_MAX];
     size_t size;
 };
-static void exact_form(const char *filter, size_t size, struct shown_form *form)
-{
+static void exact_form(const char *filter, size_t size, struct shown_form *form) {
     if (size <= ENTRY_FILTER_MAX) {
         memcpy(form->text, filter, size);
         form->size = size;
@@ -59,11 +53,9 @@ static void exact_form(const char *filter, size_t size, struct shown_form *form)
     form->size = cut + (cut ? 2 : 1);
 }
 
-static bool is_covered(const struct rows *rows, const char *filter, size_t size)
-{
+static bool is_covered(const struct rows *rows, const char *filter, size_t size) {
     for (size_t i = 0; i < rows->count; i++)
-        if (topic_filter_covers(rows->items[i]->filter, rows->items[i]->size, filter, size))
-            return true;
+        if (topic_filter_covers(rows->items[i]->filter, rows->items[i]->size, filter, size)) return true;
     return false;
 }
 
@@ -72,44 +64,43 @@ struct family {
     size_t from, count, prefix;
 };
 
-static int larger_first(const void *a, const void *b)
-{
+static int larger_first(const void *a, const void *b) {
     const struct family *left = a, *right = b;
-    if (left->count != right->count)
-        return left->count < right->count ? 1 : -1;
-    return left->from < right->from ? -1 : left->from > right->from; /* qsort is not stable; equal inputs must give equal covers */
+    if (left->count != right->count) return left->count < right->count ? 1 : -1;
+    return left->from < right->from
+               ? -1
+               : left->from > right->from; /* qsort is not stable; equal inputs must give equal covers */
 }
 
-static size_t find_families(const struct rows *rows, size_t levels, struct family *families)
-{
+static size_t find_families(const struct rows *rows, size_t levels, struct family *families) {
     size_t count = 0;
     for (size_t i = 0; i < rows->count;) {
         const struct row *first = rows->items[i];
         size_t prefix = levels > 0 ? prefix_size(first, levels) : 0;
-        if (levels > 0 && prefix == 0 && (first->size == 0 || level_count(first) <= levels || first->filter[0] != '/')) {
+        if (levels > 0 && prefix == 0 &&
+            (first->size == 0 || level_count(first) <= levels || first->filter[0] != '/')) {
             i++;
             continue;
         }
         size_t end = i + 1;
-        while (levels == 0 ? end < rows->count
-                           : end < rows->count && rows->items[end]->size > prefix && rows->items[end]->filter[prefix] == '/' &&
-                                 memcmp(rows->items[end]->filter, first->filter, prefix) == 0)
+        while (levels == 0
+                   ? end < rows->count
+                   : end < rows->count && rows->items[end]->size > prefix && rows->items[end]->filter[prefix] == '/' &&
+                         memcmp(rows->items[end]->filter, first->filter, prefix) == 0)
             end++;
-        if (end - i > 1)
-            families[count++] = (struct family){.from = i, .count = end - i, .prefix = prefix};
+        if (end - i > 1) families[count++] = (struct family){.from = i, .count = end - i, .prefix = prefix};
         i = end;
     }
     return count;
 }
 
 /* The rows with the chosen families (by their first row) replaced. */
-static bool replace(const struct rows *rows, enum gossip_row_kind kind, const struct family *chosen, size_t chosen_count, size_t levels, struct rows *out)
-{
+static bool replace(const struct rows *rows, enum gossip_row_kind kind, const struct family *chosen,
+                    size_t chosen_count, size_t levels, struct rows *out) {
     for (size_t i = 0; i < rows->count;) {
         const struct family *family = NULL;
         for (size_t j = 0; j < chosen_count && !family; j++)
-            if (chosen[j].from == i)
-                family = &chosen[j];
+            if (chosen[j].from == i) family = &chosen[j];
         char text[ENTRY_FILTER_MAX + 2];
         const char *filter = rows->items[i]->filter;
         size_t size = rows->items[i]->size;
@@ -128,11 +119,9 @@ static bool replace(const struct rows *rows, enum gossip_row_kind kind, const st
     return true;
 }
 
-static bool coarsen_level(struct rows *rows, enum gossip_row_kind kind, size_t levels, size_t target)
-{
+static bool coarsen_level(struct rows *rows, enum gossip_row_kind kind, size_t levels, size_t target) {
     struct family *families = malloc(rows->count * sizeof *families);
-    if (!families)
-        return false;
+    if (!families) return false;
     size_t count = find_families(rows, levels, families), chosen = 0, left = rows->count;
     qsort(families, count, sizeof *families, larger_first);
     while (chosen < count && left > target)
@@ -140,36 +129,30 @@ static bool coarsen_level(struct rows *rows, enum gossip_row_kind kind, size_t l
     struct rows next = {0};
     bool ok = replace(rows, kind, families, chosen, levels, &next);
     free(families);
-    if (!ok)
-        return false;
+    if (!ok) return false;
     rows_free(rows);
     *rows = next;
     return true;
 }
 
-static bool coarsen(struct rows *rows, enum gossip_row_kind kind, size_t target)
-{
+static bool coarsen(struct rows *rows, enum gossip_row_kind kind, size_t target) {
     size_t deepest = 0;
     for (size_t i = 0; i < rows->count; i++) {
         size_t levels = level_count(rows->items[i]);
         deepest = levels > deepest ? levels : deepest;
     }
     for (size_t levels = deepest; rows->count > target && levels-- > 0;)
-        if (!coarsen_level(rows, kind, levels, target))
-            return false;
+        if (!coarsen_level(rows, kind, levels, target)) return false;
     return true;
 }
 
 /* Shown becomes next: first what is new, then what is gone, so that nothing wanted is uncovered in between. */
-static bool change_to(struct cover *cover, struct rows *next, cover_on_change *on_change, void *context)
-{
+static bool change_to(struct cover *cover, struct rows *next, cover_on_change *on_change, void *context) {
     size_t index;
     for (size_t i = 0; i < next->count; i++) {
         const struct row *row = next->items[i];
-        if (rows_find(&cover->shown, cover->kind, row->filter, row->size, &index))
-            continue;
-        if (rows_put(&cover->shown, cover->kind, row->filter, row->size) == ROWS_NO_MEMORY)
-            return false;
+        if (rows_find(&cover->shown, cover->kind, row->filter, row->size, &index)) continue;
+        if (rows_put(&cover->shown, cover->kind, row->filter, row->size) == ROWS_NO_MEMORY) return false;
         if (!on_change(context, cover->kind, row->filter, row->size, true)) {
             rows_delete(&cover->shown, cover->kind, row->filter, row->size);
             return false;
@@ -177,17 +160,14 @@ static bool change_to(struct cover *cover, struct rows *next, cover_on_change *o
     }
     for (size_t i = cover->shown.count; i-- > 0;) {
         const struct row *row = cover->shown.items[i];
-        if (rows_find(next, cover->kind, row->filter, row->size, &index))
-            continue;
-        if (!on_change(context, cover->kind, row->filter, row->size, false))
-            return false;
+        if (rows_find(next, cover->kind, row->filter, row->size, &index)) continue;
+        if (!on_change(context, cover->kind, row->filter, row->size, false)) return false;
         rows_delete(&cover->shown, cover->kind, row->filter, row->size);
     }
     return true;
 }
 
-static bool rebuild(struct cover *cover, cover_on_change *on_change, void *context)
-{
+static bool rebuild(struct cover *cover, cover_on_change *on_change, void *context) {
     struct rows next = {0};
     for (size_t i = 0; i < cover->wanted.count; i++) {
         struct shown_form form;
@@ -205,57 +185,48 @@ static bool rebuild(struct cover *cover, cover_on_change *on_change, void *conte
     return ok;
 }
 
-bool cover_put(struct cover *cover, const char *filter, size_t size, cover_on_change *on_change, void *context)
-{
+bool cover_put(struct cover *cover, const char *filter, size_t size, cover_on_change *on_change, void *context) {
     enum rows_result put = rows_put(&cover->wanted, cover->kind, filter, size);
-    if (put == ROWS_NO_MEMORY)
-        return false;
+    if (put == ROWS_NO_MEMORY) return false;
     if (put == ROWS_SAME && is_covered(&cover->shown, filter, size)) /* a put that failed is in wanted, and not shown */
         return true;
-    if (cover->coarse && is_covered(&cover->shown, filter, size))
-        return true;
+    if (cover->coarse && is_covered(&cover->shown, filter, size)) return true;
     struct shown_form form;
     exact_form(filter, size, &form);
-    if (cover->shown.count >= cover->rows_max)
-        return rebuild(cover, on_change, context);
+    if (cover->shown.count >= cover->rows_max) return rebuild(cover, on_change, context);
     put = rows_put(&cover->shown, cover->kind, form.text, form.size);
-    if (put != ROWS_CHANGED)
-        return put == ROWS_SAME;
-    if (on_change(context, cover->kind, form.text, form.size, true))
-        return true;
+    if (put != ROWS_CHANGED) return put == ROWS_SAME;
+    if (on_change(context, cover->kind, form.text, form.size, true)) return true;
     rows_delete(&cover->shown, cover->kind, form.text, form.size);
     return false;
 }
 
 /* A long filter's form may stand for several wanted ones. */
-static bool form_is_needed(const struct cover *cover, const struct shown_form *form)
-{
+static bool form_is_needed(const struct cover *cover, const struct shown_form *form) {
     for (size_t i = 0; i < cover->wanted.count; i++) {
         struct shown_form other;
         exact_form(cover->wanted.items[i]->filter, cover->wanted.items[i]->size, &other);
-        if (other.size == form->size && memcmp(other.text, form->text, form->size) == 0)
-            return true;
+        if (other.size == form->size && memcmp(other.text, form->text, form->size) == 0) return true;
     }
     return false;
 }
 
-bool cover_delete(struct cover *cover, const char *filter, size_t size, cover_on_change *on_change, void *context)
-{
-    if (!rows_delete(&cover->wanted, cover->kind, filter, size))
-        return true;
-    /* Back to exact under seven tenths of the budget, not at once, or a filter that comes and goes would rewrite the table each time. */
-    if (cover->coarse && (cover->wanted.count <= (size_t)cover->rows_max * 7 / 10 || cover->wanted.count % (cover->rows_max / 4 + 1) == 0))
+bool cover_delete(struct cover *cover, const char *filter, size_t size, cover_on_change *on_change, void *context) {
+    if (!rows_delete(&cover->wanted, cover->kind, filter, size)) return true;
+    /* Back to exact under seven tenths of the budget, not at once, or a filter that comes and goes would rewrite the
+     * table each time. */
+    if (cover->coarse && (cover->wanted.count <= (size_t)cover->rows_max * 7 / 10 ||
+                          cover->wanted.count % (cover->rows_max / 4 + 1) == 0))
         return rebuild(cover, on_change, context);
-    if (cover->coarse)
-        return true;
+    if (cover->coarse) return true;
     struct shown_form form;
     exact_form(filter, size, &form);
     size_t index;
     bool shortened = size > ENTRY_FILTER_MAX;
     bool maybe_form = form.size >= 1 && form.text[form.size - 1] == '#';
-    if (!rows_find(&cover->shown, cover->kind, form.text, form.size, &index) || ((shortened || maybe_form) && form_is_needed(cover, &form)))
+    if (!rows_find(&cover->shown, cover->kind, form.text, form.size, &index) ||
+        ((shortened || maybe_form) && form_is_needed(cover, &form)))
         return true;
-    if (!on_change(context, cover->kind, form.text, form.size, false))
-        return false;
+    if (!on_change(context, cover->kind, form.text, form.size, false)) return false;
     return rows_delete(&cover->shown, cover->kind, form.text, form.size);
 }

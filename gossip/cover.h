@@ -1,8 +1,9 @@
 /* Our filters, as the registry shows them: exact while there is room, otherwise covered by wider ones.
  *
- * Every wanted filter is always covered by a shown one (topic_filter_covers), so a cover costs idle group joins and never a miss. Over budget, siblings become
- * one `a/b/#`, deepest first and the largest family first, down to four fifths of the budget, so that the next filters find room. When
- * the wanted filters are few again everything is shown exactly. Filters that begin with `$` must not be given.
+ * Every wanted filter is always covered by a shown one (topic_filter_covers), so a cover costs idle group joins and
+ * never a miss. Over budget, siblings become one `a/b/#`, deepest first and the largest family first, down to four
+ * fifths of the budget, so that the next filters find room. When the wanted filters are few again everything is shown
+ * exactly. Filters that begin with `$` must not be given.
  */
 #ifndef GOSSIP_COVER_H
 #define GOSSIP_COVER_H
@@ -12,7 +13,7 @@
 struct cover {
     enum gossip_row_kind kind;
     uint32_t rows_max;
-    bool coarse;          /* something shown is wider than what is wanted, for want of room */
+    bool coarse; /* something shown is wider than what is wanted, for want of room */
     struct rows wanted;
     struct rows shown;
 };

@@ -4,11 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct gossip_event *push(struct gossip *gossip, enum gossip_event_kind kind, const char *filter, size_t size)
-{
+static struct gossip_event *push(struct gossip *gossip, enum gossip_event_kind kind, const char *filter, size_t size) {
     struct queued_event *queued = calloc(1, sizeof *queued + size);
-    if (!queued)
-        return NULL;
+    if (!queued) return NULL;
     queued->event.kind = kind;
     if (size > 0) {
         memcpy(queued->filter, filter, size);
@@ -23,8 +21,7 @@ static struct gossip_event *push(struct gossip *gossip, enum gossip_event_kind k
     return &queued->event;
 }
 
-static void fill(struct gossip_event *event, const struct member *member)
-{
+static void fill(struct gossip_event *event, const struct member *member) {
     event->id = member->id;
     event->state = member->state;
     event->epoch = member->epoch;
@@ -33,8 +30,7 @@ static void fill(struct gossip_event *event, const struct member *member)
     memcpy(event->name, member->name, sizeof event->name);
 }
 
-void event_member(struct gossip *gossip, struct member *member)
-{
+void event_member(struct gossip *gossip, struct member *member) {
     struct gossip_event *event = push(gossip, GOSSIP_MEMBER, NULL, 0);
     if (!event) {
         member->resync = true;
@@ -43,11 +39,9 @@ void event_member(struct gossip *gossip, struct member *member)
     fill(event, member);
 }
 
-void event_row(void *context, enum gossip_row_kind kind, const char *filter, size_t size, bool active)
-{
+void event_row(void *context, enum gossip_row_kind kind, const char *filter, size_t size, bool active) {
     struct event_rows *rows = context;
-    if (!member_is_visible(rows->member))
-        return;
+    if (!member_is_visible(rows->member)) return;
     struct gossip_event *event = push(rows->gossip, GOSSIP_ROW, filter, size);
     if (!event) {
         rows->member->resync = true;
@@ -58,8 +52,7 @@ void event_row(void *context, enum gossip_row_kind kind, const char *filter, siz
     event->active = active;
 }
 
-void event_rows_all(struct gossip *gossip, struct member *member)
-{
+void event_rows_all(struct gossip *gossip, struct member *member) {
     struct event_rows context = {gossip, member};
     for (size_t i = 0; i < member->registry.rows.count; i++) {
         const struct row *row = member->registry.rows.items[i];
@@ -67,13 +60,12 @@ void event_rows_all(struct gossip *gossip, struct member *member)
     }
 }
 
-/* A caller that missed an event would keep a wrong picture for good, so everything of that member is said again, beginning with nothing. */
-void events_resync(struct gossip *gossip)
-{
+/* A caller that missed an event would keep a wrong picture for good, so everything of that member is said again,
+ * beginning with nothing. */
+void events_resync(struct gossip *gossip) {
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = gossip->members.items[i];
-        if (!member->resync)
-            continue;
+        if (!member->resync) continue;
         member->resync = false;
         if (member_is_visible(member)) {
             enum member_state state = member->state;
@@ -82,25 +74,21 @@ void events_resync(struct gossip *gossip)
             member->state = state;
         }
         event_member(gossip, member);
-        if (member_is_visible(member))
-            event_rows_all(gossip, member);
+        if (member_is_visible(member)) event_rows_all(gossip, member);
     }
 }
 
-void event_plain(struct gossip *gossip, enum gossip_event_kind kind, const struct member *member, uint64_t epoch, uint64_t sequence, const char *text)
-{
+void event_plain(struct gossip *gossip, enum gossip_event_kind kind, const struct member *member, uint64_t epoch,
+                 uint64_t sequence, const char *text) {
     struct gossip_event *event = push(gossip, kind, NULL, 0);
-    if (!event)
-        return; /* KNOWS comes again with the next acknowledgement; the others are for people */
-    if (member)
-        fill(event, member);
+    if (!event) return; /* KNOWS comes again with the next acknowledgement; the others are for people */
+    if (member) fill(event, member);
     event->epoch = epoch;
     event->sequence = sequence;
     snprintf(event->text, sizeof event->text, "%s", text);
 }
 
-void events_free(struct gossip *gossip)
-{
+void events_free(struct gossip *gossip) {
     free(gossip->event_given);
     while (gossip->events) {
         struct queued_event *queued = gossip->events;
@@ -109,15 +97,12 @@ void events_free(struct gossip *gossip)
     }
 }
 
-bool gossip_next_event(struct gossip *gossip, struct gossip_event *event)
-{
+bool gossip_next_event(struct gossip *gossip, struct gossip_event *event) {
     free(gossip->event_given);
     gossip->event_given = gossip->events;
-    if (!gossip->events)
-        return false;
+    if (!gossip->events) return false;
     gossip->events = gossip->events->next;
-    if (!gossip->events)
-        gossip->events_last = NULL;
+    if (!gossip->events) gossip->events_last = NULL;
     *event = gossip->event_given->event;
     return true;
 }

@@ -1,5 +1,6 @@
-/* Alive, suspect, down, left: what follows from the newest evidence. Order: (epoch, incarnation), and at the same one suspicion beats life, death beats suspicion. The highest of each is
- * kept even when it does not change the state, and is told to whoever is older. */
+/* Alive, suspect, down, left: what follows from the newest evidence. Order: (epoch, incarnation), and at the same one
+ * suspicion beats life, death beats suspicion. The highest of each is kept even when it does not change the state, and
+ * is told to whoever is older. */
 #include "gossip/state.h"
 
 #include <string.h>
@@ -8,41 +9,35 @@
 #define ANSWER_OLDER_MS 100u
 #define ACCUSED_KEEP_MS 60000u
 
-static bool above(uint64_t epoch, uint64_t incarnation, uint64_t than_epoch, uint64_t than_incarnation)
-{
+static bool above(uint64_t epoch, uint64_t incarnation, uint64_t than_epoch, uint64_t than_incarnation) {
     return epoch > than_epoch || (epoch == than_epoch && incarnation > than_incarnation);
 }
 
-struct message evidence_head_of(const struct member *member)
-{
+struct message evidence_head_of(const struct member *member) {
     return (struct message){.kind = MESSAGE_HEAD, .bytes = member->head, .size = member->head_size};
 }
 
-struct message evidence_accusation_of(const struct member *member)
-{
-    return (struct message){.kind = MESSAGE_ACCUSE,
-                            .version = {.id = member->id, .epoch = member->accused_epoch, .incarnation = member->accused_incarnation},
-                            .other = member->accuser};
+struct message evidence_accusation_of(const struct member *member) {
+    return (struct message){
+        .kind = MESSAGE_ACCUSE,
+        .version = {.id = member->id, .epoch = member->accused_epoch, .incarnation = member->accused_incarnation},
+        .other = member->accuser};
 }
 
 /* Who accused it was right: that costs no credit, so that several deaths in a minute are all believed. */
-static void give_credit_back(struct gossip *gossip, const struct member *dead)
-{
+static void give_credit_back(struct gossip *gossip, const struct member *dead) {
     for (size_t i = 0; i < gossip->members.count; i++)
         for (size_t slot = 0; slot < ACCUSED_MAX; slot++)
             if (id_equal(&gossip->members.items[i]->accused[slot].id, &dead->id))
                 gossip->members.items[i]->accused[slot].until_ms = 0;
 }
 
-void evidence_set_state(struct gossip *gossip, struct member *member, enum member_state state)
-{
-    if (member->state == state)
-        return;
+void evidence_set_state(struct gossip *gossip, struct member *member, enum member_state state) {
+    if (member->state == state) return;
     bool was_visible = member_is_visible(member), was_told = member->visible_told;
     member->state = state;
     bool visible = member_is_visible(member);
-    if (state != MEMBER_SUSPECT)
-        member->suspicion.running = false;
+    if (state != MEMBER_SUSPECT) member->suspicion.running = false;
     if (state == MEMBER_DOWN || state == MEMBER_LEFT) {
         member->down_since_ms = gossip->now_ms;
         member->fresh_epoch = 0;
@@ -52,8 +47,7 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
         give_credit_back(gossip, member);
     }
     member->visible_told = visible;
-    if (state != MEMBER_UNVERIFIED && (visible || was_told))
-        event_member(gossip, member);
+    if (state != MEMBER_UNVERIFIED && (visible || was_told)) event_member(gossip, member);
     if (visible && !was_visible) {
         event_rows_all(gossip, member);
         member->resends = 0;
@@ -63,30 +57,25 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
     }
 }
 
-void evidence_consider(struct gossip *gossip, struct member *member)
-{
-    if (member->self || !member->known || member->head_size == 0)
-        return;
+void evidence_consider(struct gossip *gossip, struct member *member) {
+    if (member->self || !member->known || member->head_size == 0) return;
     if (member->leaving) {
         evidence_set_state(gossip, member, MEMBER_LEFT);
         return;
     }
     bool refuted = above(member->epoch, member->incarnation, member->accused_epoch, member->accused_incarnation);
-    bool buried = member->down_epoch != 0 && !above(member->epoch, member->incarnation, member->down_epoch, member->down_incarnation);
-    if (member->state == MEMBER_SUSPECT && refuted)
-        evidence_set_state(gossip, member, MEMBER_ALIVE);
-    if (member_is_visible(member) || buried)
-        return;
+    bool buried = member->down_epoch != 0 &&
+                  !above(member->epoch, member->incarnation, member->down_epoch, member->down_incarnation);
+    if (member->state == MEMBER_SUSPECT && refuted) evidence_set_state(gossip, member, MEMBER_ALIVE);
+    if (member_is_visible(member) || buried) return;
     if (member->fresh_epoch == member->epoch)
         evidence_set_state(gossip, member, MEMBER_ALIVE);
     else if (member->probe.deadline_ms == NEVER && member_route(member).family != 0)
         probe_member(gossip, member); /* hearsay: is it really there? */
 }
 
-void evidence_answer_older(struct gossip *gossip, struct member *member)
-{
-    if (member->head_size == 0 || gossip->now_ms < member->evidence_sent_ms)
-        return;
+void evidence_answer_older(struct gossip *gossip, struct member *member) {
+    if (member->head_size == 0 || gossip->now_ms < member->evidence_sent_ms) return;
     member->evidence_sent_ms = gossip->now_ms + ANSWER_OLDER_MS;
     struct message head = evidence_head_of(member);
     reply_add(gossip, &head);
@@ -94,8 +83,7 @@ void evidence_answer_older(struct gossip *gossip, struct member *member)
 
 /* ---- heads ---- */
 
-static void on_own_head(struct gossip *gossip, const struct head *head, const uint8_t *bytes, size_t size)
-{
+static void on_own_head(struct gossip *gossip, const struct head *head, const uint8_t *bytes, size_t size) {
     struct member *self = gossip->self;
     bool ours = size == self->head_size && memcmp(bytes, self->head, size) == 0;
     if (ours || head->epoch < self->epoch || (head->epoch == self->epoch && head->incarnation < self->incarnation))
@@ -107,8 +95,7 @@ static void on_own_head(struct gossip *gossip, const struct head *head, const ui
     own_raise_epoch(gossip, head->epoch);
 }
 
-static void new_epoch(struct member *member, const struct head *head)
-{
+static void new_epoch(struct member *member, const struct head *head) {
     member->epoch = head->epoch;
     member->known_sequence = 0;
     member->known_incarnation = 0;
@@ -116,12 +103,11 @@ static void new_epoch(struct member *member, const struct head *head)
     registry_reset(&member->registry, head->epoch);
 }
 
-static void take_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes, size_t size)
-{
+static void take_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
+                      size_t size) {
     bool restarted = head->epoch > member->epoch, was_visible = member_is_visible(member);
     bool moved = !address_equal(&head->address, &member->address);
-    if (restarted)
-        new_epoch(member, head);
+    if (restarted) new_epoch(member, head);
     member->incarnation = head->incarnation;
     memcpy(member->head, bytes, size);
     member->head_size = size;
@@ -145,8 +131,8 @@ static void take_head(struct gossip *gossip, struct member *member, const struct
     rumors_head(gossip, member);
 }
 
-static void check_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes, size_t size)
-{
+static void check_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
+                       size_t size) {
     bool newer = above(head->epoch, head->incarnation, member->epoch, member->incarnation);
     bool helps = head->epoch == member->epoch && head->checkpoint_sequence > member->registry.sequence;
     if (!newer && !helps) {
@@ -168,8 +154,7 @@ static void check_head(struct gossip *gossip, struct member *member, const struc
         repair_head(gossip, member, head, bytes, size);
 }
 
-void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size)
-{
+void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size) {
     struct head head;
     if (!head_read(bytes, size, &head)) {
         gossip->counters.malformed++;
@@ -180,13 +165,12 @@ void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size)
         return;
     }
     struct member *member = members_make(gossip, &head.id);
-    if (!member)
-        return;
-    if (member == gossip->sender)
-        reply_acknowledge(gossip);
+    if (!member) return;
+    if (member == gossip->sender) reply_acknowledge(gossip);
     if (!member->known) {
         struct head waiting;
-        bool older = member->waiting_head_size > 0 && head_read(member->waiting_head, member->waiting_head_size, &waiting) &&
+        bool older = member->waiting_head_size > 0 &&
+                     head_read(member->waiting_head, member->waiting_head_size, &waiting) &&
                      !above(head.epoch, head.incarnation, waiting.epoch, waiting.incarnation);
         if (!older) {
             memcpy(member->waiting_head, bytes, size);
@@ -198,8 +182,7 @@ void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size)
     check_head(gossip, member, &head, bytes, size);
 }
 
-void evidence_take_waiting(struct gossip *gossip, struct member *member)
-{
+void evidence_take_waiting(struct gossip *gossip, struct member *member) {
     struct head head;
     size_t size = member->waiting_head_size;
     member->waiting_head_size = 0;
@@ -209,30 +192,25 @@ void evidence_take_waiting(struct gossip *gossip, struct member *member)
 
 /* ---- accusations ---- */
 
-/* One broker with a bad cable must not condemn the others: beyond a twentieth of the members, but two at least, in a minute its word counts as nothing. */
-static bool is_credible(struct gossip *gossip, struct member *accuser, const struct member_id *accused)
-{
+/* One broker with a bad cable must not condemn the others: beyond a twentieth of the members, but two at least, in a
+ * minute its word counts as nothing. */
+static bool is_credible(struct gossip *gossip, struct member *accuser, const struct member_id *accused) {
     size_t allowed = members_visible_count(gossip) / 20, live = 0, slot = ACCUSED_MAX;
     allowed = allowed < 2 ? 2 : allowed > ACCUSED_MAX ? ACCUSED_MAX : allowed;
     for (size_t i = 0; i < ACCUSED_MAX; i++) {
         bool fresh = accuser->accused[i].until_ms > gossip->now_ms;
-        if (fresh && id_equal(&accuser->accused[i].id, accused))
-            return live < allowed || i < allowed;
+        if (fresh && id_equal(&accuser->accused[i].id, accused)) return live < allowed || i < allowed;
         live += fresh;
-        if (!fresh && slot == ACCUSED_MAX)
-            slot = i;
+        if (!fresh && slot == ACCUSED_MAX) slot = i;
     }
-    if (live >= allowed)
-        return false;
+    if (live >= allowed) return false;
     accuser->accused[slot].id = *accused;
     accuser->accused[slot].until_ms = gossip->now_ms + ACCUSED_KEEP_MS;
     return true;
 }
 
-void evidence_suspect(struct gossip *gossip, struct member *member, const struct member_id *accuser)
-{
-    if (!member_is_visible(member))
-        return;
+void evidence_suspect(struct gossip *gossip, struct member *member, const struct member_id *accuser) {
+    if (!member_is_visible(member)) return;
     if (member->state == MEMBER_SUSPECT) {
         if (suspicion_confirm(&member->suspicion, accuser) && id_equal(accuser, &gossip->self->id)) {
             member->accuser = *accuser;
@@ -250,8 +228,7 @@ void evidence_suspect(struct gossip *gossip, struct member *member, const struct
     gossip->next_hard_probe_ms = gossip->now_ms;
 }
 
-void evidence_on_accuse(struct gossip *gossip, const struct message *message)
-{
+void evidence_on_accuse(struct gossip *gossip, const struct message *message) {
     const struct version *version = &message->version;
     if (id_equal(&version->id, &gossip->self->id)) {
         if (version->epoch == gossip->self->epoch && version->incarnation >= gossip->self->incarnation)
@@ -262,8 +239,7 @@ void evidence_on_accuse(struct gossip *gossip, const struct message *message)
     }
     struct member *member = members_find(gossip, &version->id);
     struct member *accuser = members_find(gossip, &message->other);
-    if (!member || !member->known || !accuser || accuser->self || !member_is_visible(accuser))
-        return;
+    if (!member || !member->known || !accuser || accuser->self || !member_is_visible(accuser)) return;
     if (above(member->epoch, member->incarnation, version->epoch, version->incarnation)) {
         evidence_answer_older(gossip, member); /* refuted already */
         return;
@@ -278,10 +254,10 @@ void evidence_on_accuse(struct gossip *gossip, const struct message *message)
         probe_member(gossip, member);
 }
 
-static void tick_suspect(struct gossip *gossip, struct member *member, bool in_partition)
-{
+static void tick_suspect(struct gossip *gossip, struct member *member, bool in_partition) {
     struct suspicion *suspicion = &member->suspicion;
-    if (gossip->now_ms < suspicion_deadline_ms(suspicion, gossip->limits.suspicion_min_ms, members_visible_count(gossip)))
+    if (gossip->now_ms <
+        suspicion_deadline_ms(suspicion, gossip->limits.suspicion_min_ms, members_visible_count(gossip)))
         return;
     /* It answered us since: whatever others see, it lives. They ask it, and it refutes. */
     bool answered = member->heard_ms != NEVER && member->heard_ms > suspicion->started_ms;
@@ -295,12 +271,9 @@ static void tick_suspect(struct gossip *gossip, struct member *member, bool in_p
     evidence_set_state(gossip, member, MEMBER_DOWN);
 }
 
-static bool tick_member(struct gossip *gossip, struct member *member, bool in_partition)
-{
-    if (member->self)
-        return false;
-    if (member->state == MEMBER_SUSPECT && member->suspicion.running)
-        tick_suspect(gossip, member, in_partition);
+static bool tick_member(struct gossip *gossip, struct member *member, bool in_partition) {
+    if (member->self) return false;
+    if (member->state == MEMBER_SUSPECT && member->suspicion.running) tick_suspect(gossip, member, in_partition);
     if (member->state == MEMBER_UNVERIFIED)
         return gossip->now_ms >= member->made_ms + UNVERIFIED_KEEP_MS && !member->has_key;
     bool gone = member->state == MEMBER_DOWN || member->state == MEMBER_LEFT;
@@ -309,32 +282,29 @@ static bool tick_member(struct gossip *gossip, struct member *member, bool in_pa
     return false;
 }
 
-void evidence_tick(struct gossip *gossip)
-{
+void evidence_tick(struct gossip *gossip) {
     bool in_partition = probe_in_partition(gossip);
     for (size_t i = gossip->members.count; i-- > 0;)
         if (tick_member(gossip, gossip->members.items[i], in_partition))
             members_remove(gossip, gossip->members.items[i]);
 }
 
-uint64_t evidence_deadline_ms(const struct gossip *gossip)
-{
+uint64_t evidence_deadline_ms(const struct gossip *gossip) {
     uint64_t deadline = NEVER;
     uint32_t visible = members_visible_count(gossip);
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = gossip->members.items[i];
         if (member->state == MEMBER_SUSPECT && member->suspicion.running)
-            deadline = earlier(deadline, suspicion_deadline_ms(&member->suspicion, gossip->limits.suspicion_min_ms, visible));
+            deadline =
+                earlier(deadline, suspicion_deadline_ms(&member->suspicion, gossip->limits.suspicion_min_ms, visible));
     }
     return deadline;
 }
 
-void evidence_restart_suspicions(struct gossip *gossip)
-{
+void evidence_restart_suspicions(struct gossip *gossip) {
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = gossip->members.items[i];
-        if (!member->suspicion.running)
-            continue;
+        if (!member->suspicion.running) continue;
         struct member_id accuser = member->suspicion.accusers[0];
         suspicion_start(&member->suspicion, gossip->now_ms, &accuser);
     }

@@ -5,8 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void set_defaults(struct gossip_limits *limits)
-{
+static void set_defaults(struct gossip_limits *limits) {
     const struct gossip_limits defaults = {
         .probe_interval_ms = 500,
         .probe_timeout_ms = 200,
@@ -27,19 +26,15 @@ static void set_defaults(struct gossip_limits *limits)
     memcpy(given, limits, sizeof given);
     memcpy(standard, &defaults, sizeof standard);
     for (size_t i = 0; i < sizeof given / sizeof *given; i++)
-        if (given[i] == 0)
-            given[i] = standard[i];
+        if (given[i] == 0) given[i] = standard[i];
     memcpy(limits, given, sizeof given);
 }
 
-static bool start_self(struct gossip *gossip, const struct gossip_options *options)
-{
+static bool start_self(struct gossip *gossip, const struct gossip_options *options) {
     struct member_id id;
-    if (!gossip->crypto.id_of(gossip->crypto.context, options->public_key, &id))
-        return false;
+    if (!gossip->crypto.id_of(gossip->crypto.context, options->public_key, &id)) return false;
     struct member *self = members_make(gossip, &id);
-    if (!self)
-        return false;
+    if (!self) return false;
     gossip->self = self;
     gossip->members.unverified--;
     self->self = self->has_key = self->known = true;
@@ -47,8 +42,7 @@ static bool start_self(struct gossip *gossip, const struct gossip_options *optio
     memcpy(self->public_key, options->public_key, GOSSIP_PUBLIC_KEY_SIZE);
     memcpy(self->name, options->name, strlen(options->name));
     self->token = malloc(options->token_size);
-    if (!self->token)
-        return false;
+    if (!self->token) return false;
     memcpy(self->token, options->token, options->token_size);
     self->token_size = options->token_size;
     self->epoch = options->epoch > 0 ? options->epoch : 1;
@@ -57,22 +51,19 @@ static bool start_self(struct gossip *gossip, const struct gossip_options *optio
     return own_sign_head(gossip);
 }
 
-static bool options_are_good(const struct gossip_options *options)
-{
-    return options->name && strlen(options->name) > 0 && strlen(options->name) <= GOSSIP_NAME_MAX && options->public_key && options->token &&
-           options->token_size > 0 && options->token_size <= MESSAGE_TOKEN_MAX;
+static bool options_are_good(const struct gossip_options *options) {
+    return options->name && strlen(options->name) > 0 && strlen(options->name) <= GOSSIP_NAME_MAX &&
+           options->public_key && options->token && options->token_size > 0 && options->token_size <= MESSAGE_TOKEN_MAX;
 }
 
-struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
-{
-    if (!options_are_good(options))
-        return NULL;
+struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms) {
+    if (!options_are_good(options)) return NULL;
     struct gossip *gossip = calloc(1, sizeof *gossip);
-    if (!gossip)
-        return NULL;
+    if (!gossip) return NULL;
     gossip->limits = options->limits;
     set_defaults(&gossip->limits);
-    gossip->registry_limits = (struct registry_limits){gossip->limits.rows_max, gossip->limits.owner_bytes_max, gossip->limits.log_entries_max};
+    gossip->registry_limits = (struct registry_limits){gossip->limits.rows_max, gossip->limits.owner_bytes_max,
+                                                       gossip->limits.log_entries_max};
     gossip->crypto = options->crypto;
     gossip->chance.state = options->seed;
     gossip->now_ms = now_ms;
@@ -94,10 +85,8 @@ struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
     return gossip;
 }
 
-void gossip_free(struct gossip *gossip)
-{
-    if (!gossip)
-        return;
+void gossip_free(struct gossip *gossip) {
+    if (!gossip) return;
     while (gossip->members.count > 0)
         members_remove(gossip, gossip->members.items[gossip->members.count - 1]);
     free(gossip->members.items);
@@ -110,33 +99,27 @@ void gossip_free(struct gossip *gossip)
 }
 
 /* Time never runs backwards in here, whatever the caller's clock does. */
-static void set_now(struct gossip *gossip, uint64_t now_ms)
-{
-    if (now_ms > gossip->now_ms)
-        gossip->now_ms = now_ms;
+static void set_now(struct gossip *gossip, uint64_t now_ms) {
+    if (now_ms > gossip->now_ms) gossip->now_ms = now_ms;
 }
 
-int gossip_set_token(struct gossip *gossip, uint64_t now_ms, const uint8_t *token, size_t token_size)
-{
+int gossip_set_token(struct gossip *gossip, uint64_t now_ms, const uint8_t *token, size_t token_size) {
     set_now(gossip, now_ms);
-    if (token_size == 0 || token_size > MESSAGE_TOKEN_MAX)
-        return -1;
+    if (token_size == 0 || token_size > MESSAGE_TOKEN_MAX) return -1;
     uint8_t *copy = malloc(token_size);
-    if (!copy)
-        return -1;
+    if (!copy) return -1;
     memcpy(copy, token, token_size);
     free(gossip->self->token);
     gossip->self->token = copy;
     gossip->self->token_size = token_size;
     struct message message = identity_token_of(gossip->self);
     for (size_t i = 0; i < gossip->members.count; i++)
-        if (member_is_visible(gossip->members.items[i]))
-            send_one(gossip, gossip->members.items[i], &message);
+        if (member_is_visible(gossip->members.items[i])) send_one(gossip, gossip->members.items[i], &message);
     return 0;
 }
 
-void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *from, const uint8_t *bytes, size_t size)
-{
+void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *from, const uint8_t *bytes,
+                    size_t size) {
     set_now(gossip, now_ms);
     gossip->counters.datagrams_received++;
     gossip->counters.bytes_received += size;
@@ -156,8 +139,7 @@ void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_
     receive_packet(gossip, plain, (size_t)plain_size);
 }
 
-uint64_t gossip_deadline_ms(const struct gossip *gossip)
-{
+uint64_t gossip_deadline_ms(const struct gossip *gossip) {
     uint64_t deadline = earlier(probe_deadline_ms(gossip), evidence_deadline_ms(gossip));
     deadline = earlier(deadline, identity_deadline_ms(gossip));
     deadline = earlier(deadline, own_deadline_ms(gossip));
@@ -166,8 +148,7 @@ uint64_t gossip_deadline_ms(const struct gossip *gossip)
     return earlier(deadline, rejoin_deadline_ms(gossip));
 }
 
-void gossip_tick(struct gossip *gossip, uint64_t now_ms)
-{
+void gossip_tick(struct gossip *gossip, uint64_t now_ms) {
     uint64_t deadline = gossip_deadline_ms(gossip);
     set_now(gossip, now_ms);
     /* We slept: what went unanswered meanwhile says nothing about others. */
@@ -185,41 +166,36 @@ void gossip_tick(struct gossip *gossip, uint64_t now_ms)
     events_resync(gossip);
 }
 
-static uint64_t change_row(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter, size_t size, bool put)
-{
+static uint64_t change_row(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter,
+                           size_t size, bool put) {
     set_now(gossip, now_ms);
-    if (!topic_filter_valid(filter, size))
-        return 0;
+    if (!topic_filter_valid(filter, size)) return 0;
     return own_change(gossip, kind, filter, size, put);
 }
 
-uint64_t gossip_row_put(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter, size_t size)
-{
+uint64_t gossip_row_put(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter,
+                        size_t size) {
     return change_row(gossip, now_ms, kind, filter, size, true);
 }
 
-uint64_t gossip_row_delete(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter, size_t size)
-{
+uint64_t gossip_row_delete(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter,
+                           size_t size) {
     return change_row(gossip, now_ms, kind, filter, size, false);
 }
 
-void gossip_leave(struct gossip *gossip, uint64_t now_ms)
-{
+void gossip_leave(struct gossip *gossip, uint64_t now_ms) {
     set_now(gossip, now_ms);
     own_leave(gossip);
 }
 
-bool gossip_left(const struct gossip *gossip)
-{
+bool gossip_left(const struct gossip *gossip) {
     return gossip->own.left;
 }
 
-uint64_t gossip_epoch(const struct gossip *gossip)
-{
+uint64_t gossip_epoch(const struct gossip *gossip) {
     return gossip->self->epoch;
 }
 
-uint64_t gossip_table_hash(const struct gossip *gossip)
-{
+uint64_t gossip_table_hash(const struct gossip *gossip) {
     return repair_table_hash(gossip);
 }

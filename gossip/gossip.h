@@ -17,8 +17,8 @@
 
 struct gossip;
 
-#define GOSSIP_DATAGRAM_MAX 1200u /* bytes of one sealed datagram */
-#define GOSSIP_NAME_MAX 63u       /* bytes of a broker's name */
+#define GOSSIP_DATAGRAM_MAX 1200u  /* bytes of one sealed datagram */
+#define GOSSIP_NAME_MAX 63u        /* bytes of a broker's name */
 #define GOSSIP_PUBLIC_KEY_SIZE 65u /* uncompressed SEC 1 point on P-256 */
 #define GOSSIP_SIGNATURE_SIZE 64u  /* ECDSA P-256 with SHA-256, r then s */
 #define GOSSIP_KEYS_MAX 4u
@@ -49,11 +49,12 @@ struct gossip_who {
 /* Pure functions the core needs from outside (auth/ in the daemon and in the simulator). All answer at once. */
 struct gossip_crypto {
     void *context;
-    /* AES-256-GCM. seal writes size + 16 bytes (ciphertext, then tag) to out; open writes size - 16 and returns false if the tag is wrong. */
-    bool (*seal)(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size, const uint8_t *plain,
-                 size_t size, uint8_t *out);
-    bool (*open)(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size, const uint8_t *sealed,
-                 size_t size, uint8_t *out);
+    /* AES-256-GCM. seal writes size + 16 bytes (ciphertext, then tag) to out; open writes size - 16 and returns false
+     * if the tag is wrong. */
+    bool (*seal)(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size,
+                 const uint8_t *plain, size_t size, uint8_t *out);
+    bool (*open)(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size,
+                 const uint8_t *sealed, size_t size, uint8_t *out);
     void (*sha256)(void *context, const uint8_t *bytes, size_t size, uint8_t digest[32]);
     /* Signs with this broker's own key; verify checks another's. */
     bool (*sign)(void *context, const uint8_t *bytes, size_t size, uint8_t signature[GOSSIP_SIGNATURE_SIZE]);
@@ -62,31 +63,34 @@ struct gossip_crypto {
     /* The id that belongs to a public key; false if it is no point on the curve. */
     bool (*id_of)(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], struct member_id *id);
     /* Does this token make the holder of this key a broker of our federation, now? */
-    void (*who_is)(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const uint8_t *token, size_t token_size, struct gossip_who *who);
+    void (*who_is)(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const uint8_t *token,
+                   size_t token_size, struct gossip_who *who);
 };
 
 /* Zero means the default written beside it. */
 struct gossip_limits {
-    uint32_t probe_interval_ms;    /* 500 */
-    uint32_t probe_timeout_ms;     /* 200: then 3 indirect probes */
-    uint32_t rumor_interval_ms;    /* 200 */
-    uint32_t suspicion_min_ms;     /* 1,200: with no independent accuser three times that; the design's bar is death noticed in 3 s */
-    uint32_t anti_entropy_ms;      /* 2,000 (jittered) */
-    uint32_t rejoin_ms;            /* 2,000: one bootstrap address or down member that is not alive is dialled, for ever; the first ten times faster */
-    uint32_t members_max;          /* 4,096 */
-    uint32_t rows_max;             /* rows of each kind per owner, ours and others': 512 */
-    uint32_t owner_bytes_max;      /* bytes of the rows of one owner: 1 MiB */
-    uint32_t log_entries_max;      /* kept per owner above its checkpoint: 64 */
-    uint32_t eager_members_max;    /* own entries go to every alive member at once when there are at most this many: 32 */
+    uint32_t probe_interval_ms; /* 500 */
+    uint32_t probe_timeout_ms;  /* 200: then 3 indirect probes */
+    uint32_t rumor_interval_ms; /* 200 */
+    uint32_t suspicion_min_ms; /* 1,200: with no independent accuser three times that; the design's bar is death noticed
+                                  in 3 s */
+    uint32_t anti_entropy_ms;  /* 2,000 (jittered) */
+    uint32_t rejoin_ms; /* 2,000: one bootstrap address or down member that is not alive is dialled, for ever; the first
+                           ten times faster */
+    uint32_t members_max;       /* 4,096 */
+    uint32_t rows_max;          /* rows of each kind per owner, ours and others': 512 */
+    uint32_t owner_bytes_max;   /* bytes of the rows of one owner: 1 MiB */
+    uint32_t log_entries_max;   /* kept per owner above its checkpoint: 64 */
+    uint32_t eager_members_max; /* own entries go to every alive member at once when there are at most this many: 32 */
     uint32_t datagrams_queued_max; /* 4,096; the oldest is dropped and counted */
     uint32_t down_keep_ms;         /* rows of a down member are kept this long for its return: 24 h */
 };
 
 struct gossip_options {
     const char *name;
-    const char *federation; /* bound into every datagram as associated data; copied */
+    const char *federation;          /* bound into every datagram as associated data; copied */
     struct gossip_address advertise; /* family 0: let peers tell us (the source address they see) */
-    uint64_t epoch;         /* persisted by the caller, raised at each start; see gossip_epoch() */
+    uint64_t epoch;                  /* persisted by the caller, raised at each start; see gossip_epoch() */
     uint64_t seed;
     const uint8_t *public_key; /* GOSSIP_PUBLIC_KEY_SIZE bytes; copied */
     const uint8_t *token;      /* our own; at most 900 bytes; copied */
@@ -101,16 +105,19 @@ struct gossip_options {
 struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms);
 void gossip_free(struct gossip *gossip);
 
-/* Replaces the bootstrap addresses (resolved again by the caller from time to time). Our own is noticed and skipped. At most 64 are used. */
+/* Replaces the bootstrap addresses (resolved again by the caller from time to time). Our own is noticed and skipped. At
+ * most 64 are used. */
 void gossip_set_bootstrap(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *addresses, size_t count);
 /* A renewed token of our own. */
 int gossip_set_token(struct gossip *gossip, uint64_t now_ms, const uint8_t *token, size_t token_size);
 
 /* One datagram arrived. Hostile bytes are the normal case. */
-void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *from, const uint8_t *bytes, size_t size);
+void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *from, const uint8_t *bytes,
+                    size_t size);
 /* The next time at which gossip_tick() has work. */
 uint64_t gossip_deadline_ms(const struct gossip *gossip);
-/* Does what is due. A call that is more than two probe intervals late means that we were paused: running suspicions start anew. */
+/* Does what is due. A call that is more than two probe intervals late means that we were paused: running suspicions
+ * start anew. */
 void gossip_tick(struct gossip *gossip, uint64_t now_ms);
 
 struct gossip_datagram {
@@ -124,13 +131,16 @@ bool gossip_next_datagram(struct gossip *gossip, struct gossip_datagram *datagra
 
 enum gossip_row_kind { GOSSIP_NEWPUB = 1, GOSSIP_NEWSUB = 2 };
 
-/* Puts or deletes a filter of ours. The registry shows covers of these within rows_max (cover.h). Returns the sequence of the log entry that makes
- * it (or a cover of it) visible to others, which may be still to come, or the current one if nothing had to change; 0 when memory is short. Idempotent. */
-uint64_t gossip_row_put(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter, size_t size);
-uint64_t gossip_row_delete(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter, size_t size);
+/* Puts or deletes a filter of ours. The registry shows covers of these within rows_max (cover.h). Returns the sequence
+ * of the log entry that makes it (or a cover of it) visible to others, which may be still to come, or the current one
+ * if nothing had to change; 0 when memory is short. Idempotent. */
+uint64_t gossip_row_put(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter,
+                        size_t size);
+uint64_t gossip_row_delete(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter,
+                           size_t size);
 
-/* Leaves in order: signs a last entry, tells it, and is done (gossip_left) when 3 alive members (or all, if fewer) have acknowledged
- * it, or 5 s have passed. */
+/* Leaves in order: signs a last entry, tells it, and is done (gossip_left) when 3 alive members (or all, if fewer) have
+ * acknowledged it, or 5 s have passed. */
 void gossip_leave(struct gossip *gossip, uint64_t now_ms);
 bool gossip_left(const struct gossip *gossip);
 
@@ -139,15 +149,16 @@ bool gossip_left(const struct gossip *gossip);
 enum member_state { MEMBER_UNVERIFIED, MEMBER_ALIVE, MEMBER_SUSPECT, MEMBER_DOWN, MEMBER_LEFT };
 
 enum gossip_event_kind {
-    GOSSIP_MEMBER,   /* a member became alive (also: new epoch, new address), suspect, down or left */
-    GOSSIP_ROW,      /* a row of a visible (alive or suspect) member appeared or disappeared. When a member becomes alive its rows follow its GOSSIP_MEMBER event;
-                        when it goes down or leaves no GOSSIP_ROW events come: all its rows are hidden at once */
-    GOSSIP_KNOWS,    /* the member holds our log up to sequence */
-    GOSSIP_REFUSED,  /* a member's token was refused (at most once per member and minute): text says why */
+    GOSSIP_MEMBER, /* a member became alive (also: new epoch, new address), suspect, down or left */
+    GOSSIP_ROW, /* a row of a visible (alive or suspect) member appeared or disappeared. When a member becomes alive its
+                   rows follow its GOSSIP_MEMBER event; when it goes down or leaves no GOSSIP_ROW events come: all its
+                   rows are hidden at once */
+    GOSSIP_KNOWS,      /* the member holds our log up to sequence */
+    GOSSIP_REFUSED,    /* a member's token was refused (at most once per member and minute): text says why */
     GOSSIP_REFUSED_US, /* a member said that it refuses our token: text says why (same rate) */
-    GOSSIP_EPOCH,    /* our epoch had to be raised to this value: persist it */
-    GOSSIP_CLONED,   /* another holder of our key speaks */
-    GOSSIP_WARNING   /* text */
+    GOSSIP_EPOCH,      /* our epoch had to be raised to this value: persist it */
+    GOSSIP_CLONED,     /* another holder of our key speaks */
+    GOSSIP_WARNING     /* text */
 };
 struct gossip_event {
     enum gossip_event_kind kind;
@@ -180,10 +191,12 @@ struct member_info {
 };
 /* Ourselves first; false past the end. */
 bool gossip_member_at(const struct gossip *gossip, uint64_t now_ms, size_t index, struct member_info *info);
-bool gossip_member_find(const struct gossip *gossip, uint64_t now_ms, const struct member_id *id, struct member_info *info);
+bool gossip_member_find(const struct gossip *gossip, uint64_t now_ms, const struct member_id *id,
+                        struct member_info *info);
 
 /* All rows of visible owners and of ourselves. on_row must not call the gossip; returning false ends the walk. */
-typedef bool gossip_on_row(void *context, const struct member_info *owner, enum gossip_row_kind kind, const char *filter, size_t size);
+typedef bool gossip_on_row(void *context, const struct member_info *owner, enum gossip_row_kind kind,
+                           const char *filter, size_t size);
 void gossip_walk_rows(const struct gossip *gossip, uint64_t now_ms, gossip_on_row *on_row, void *context);
 
 uint64_t gossip_epoch(const struct gossip *gossip);
@@ -192,8 +205,8 @@ uint64_t gossip_table_hash(const struct gossip *gossip);
 
 struct gossip_counters {
     uint64_t datagrams_sent, datagrams_received, bytes_sent, bytes_received;
-    uint64_t unsealed;      /* received and not opened: wrong key, wrong federation, or damage */
-    uint64_t malformed;     /* opened and not understood */
+    uint64_t unsealed;  /* received and not opened: wrong key, wrong federation, or damage */
+    uint64_t malformed; /* opened and not understood */
     uint64_t bad_signature;
     uint64_t refused_token;
     uint64_t queue_dropped;

@@ -1,4 +1,5 @@
-/* Who a member is: its key, and the token that makes it a broker. Asked for by whoever hears of an unknown id, answered by the member or by anybody who verified it. */
+/* Who a member is: its key, and the token that makes it a broker. Asked for by whoever hears of an unknown id, answered
+ * by the member or by anybody who verified it. */
 #include "gossip/state.h"
 
 #include <stdio.h>
@@ -10,21 +11,18 @@
 #define RENEW_BEFORE_MS 10000u /* a token about to end: is there a newer one? */
 #define WHO_IS_PER_S 200u      /* each costs a signature check, and strangers can make us ask */
 
-struct message identity_token_of(const struct member *member)
-{
-    return (struct message){.kind = MESSAGE_TOKEN, .key = member->public_key, .bytes = member->token, .size = member->token_size};
+struct message identity_token_of(const struct member *member) {
+    return (struct message){
+        .kind = MESSAGE_TOKEN, .key = member->public_key, .bytes = member->token, .size = member->token_size};
 }
 
-void identity_ask(struct gossip *gossip, struct member *member)
-{
-    if (member->self || gossip->now_ms < member->who_asked_ms)
-        return;
+void identity_ask(struct gossip *gossip, struct member *member) {
+    if (member->self || gossip->now_ms < member->who_asked_ms) return;
     member->who_asked_ms = gossip->now_ms + ASK_AGAIN_MS;
     struct message who = {.kind = MESSAGE_WHO, .version.id = member->id};
     if (gossip->header) {
         reply_add(gossip, &who); /* the bearer, or the member itself */
-        if (member == gossip->sender)
-            return;
+        if (member == gossip->sender) return;
     }
     struct gossip_address route = member_route(member);
     if (route.family != 0) {
@@ -32,15 +30,12 @@ void identity_ask(struct gossip *gossip, struct member *member)
         return;
     }
     struct member *helper;
-    if (!gossip->header && members_pick(gossip, &helper, 1, member) == 1)
-        send_one(gossip, helper, &who);
+    if (!gossip->header && members_pick(gossip, &helper, 1, member) == 1) send_one(gossip, helper, &who);
 }
 
-void identity_on_who(struct gossip *gossip, const struct member_id *id)
-{
+void identity_on_who(struct gossip *gossip, const struct member_id *id) {
     const struct member *member = members_find(gossip, id);
-    if (!member || !member->known)
-        return;
+    if (!member || !member->known) return;
     struct message token = identity_token_of(member);
     reply_add(gossip, &token);
     if (member->head_size > 0) {
@@ -49,20 +44,17 @@ void identity_on_who(struct gossip *gossip, const struct member_id *id)
     }
 }
 
-static bool may_ask_who_is(struct gossip *gossip)
-{
+static bool may_ask_who_is(struct gossip *gossip) {
     if (gossip->now_ms >= gossip->who_budget_ms) {
         gossip->who_budget_ms = gossip->now_ms + 1000;
         gossip->who_budget = WHO_IS_PER_S;
     }
-    if (gossip->who_budget == 0)
-        return false;
+    if (gossip->who_budget == 0) return false;
     gossip->who_budget--;
     return true;
 }
 
-static void refuse(struct gossip *gossip, struct member *member, const uint8_t hash[8], const struct gossip_who *who)
-{
+static void refuse(struct gossip *gossip, struct member *member, const uint8_t hash[8], const struct gossip_who *who) {
     member->refused = true;
     memcpy(member->refused_hash, hash, 8);
     gossip->counters.refused_token++;
@@ -73,19 +65,16 @@ static void refuse(struct gossip *gossip, struct member *member, const uint8_t h
 }
 
 /* Only to itself, and as its reply: within what its address may be sent. */
-static void tell_refused(struct gossip *gossip, struct member *member, const char *reason)
-{
-    if (member != gossip->sender || gossip->now_ms < member->refused_told_ms)
-        return;
+static void tell_refused(struct gossip *gossip, struct member *member, const char *reason) {
+    if (member != gossip->sender || gossip->now_ms < member->refused_told_ms) return;
     member->refused_told_ms = gossip->now_ms + 1000;
     struct message refused = {.kind = MESSAGE_REFUSED, .bytes = (const uint8_t *)reason, .size = strlen(reason)};
     reply_add(gossip, &refused);
 }
 
-static void accept(struct gossip *gossip, struct member *member, const struct message *message, uint8_t *token, const struct gossip_who *who)
-{
-    if (!member->has_key)
-        gossip->members.unverified--;
+static void accept(struct gossip *gossip, struct member *member, const struct message *message, uint8_t *token,
+                   const struct gossip_who *who) {
+    if (!member->has_key) gossip->members.unverified--;
     member->has_key = true;
     member->known = true;
     member->refused = false;
@@ -100,13 +89,14 @@ static void accept(struct gossip *gossip, struct member *member, const struct me
     evidence_consider(gossip, member);
 }
 
-void identity_on_token(struct gossip *gossip, const struct message *message)
-{
+void identity_on_token(struct gossip *gossip, const struct message *message) {
     struct member_id id;
-    if (message->size == 0 || !gossip->crypto.id_of(gossip->crypto.context, message->key, &id) || id_equal(&id, &gossip->self->id))
+    if (message->size == 0 || !gossip->crypto.id_of(gossip->crypto.context, message->key, &id) ||
+        id_equal(&id, &gossip->self->id))
         return;
     struct member *member = members_make(gossip, &id);
-    if (!member || (member->known && member->token_size == message->size && memcmp(member->token, message->bytes, message->size) == 0))
+    if (!member || (member->known && member->token_size == message->size &&
+                    memcmp(member->token, message->bytes, message->size) == 0))
         return;
     uint8_t digest[32];
     gossip->crypto.sha256(gossip->crypto.context, message->bytes, message->size, digest);
@@ -115,8 +105,7 @@ void identity_on_token(struct gossip *gossip, const struct message *message)
         tell_refused(gossip, member, "your token was refused before, and is the same");
         return;
     }
-    if (!may_ask_who_is(gossip))
-        return;
+    if (!may_ask_who_is(gossip)) return;
     gossip->crypto.who_is(gossip->crypto.context, message->key, message->bytes, message->size, &who);
     who.reason[sizeof who.reason - 1] = '\0';
     if (!who.allowed || who.valid_for_ms == 0) {
@@ -125,17 +114,14 @@ void identity_on_token(struct gossip *gossip, const struct message *message)
         return;
     }
     uint8_t *token = malloc(message->size);
-    if (!token)
-        return; /* it will be offered again */
+    if (!token) return; /* it will be offered again */
     memcpy(token, message->bytes, message->size);
     accept(gossip, member, message, token, &who);
 }
 
-void identity_on_refused(struct gossip *gossip, const struct message *message)
-{
+void identity_on_refused(struct gossip *gossip, const struct message *message) {
     struct member *member = gossip->sender;
-    if (!member || !gossip->source_proven || gossip->now_ms < member->refused_us_ms)
-        return;
+    if (!member || !gossip->source_proven || gossip->now_ms < member->refused_us_ms) return;
     member->refused_us_ms = gossip->now_ms + REFUSED_AGAIN_MS;
     char text[MESSAGE_REASON_MAX + 1] = {0};
     for (size_t i = 0; i < message->size; i++) /* it ends up in logs */
@@ -143,8 +129,7 @@ void identity_on_refused(struct gossip *gossip, const struct message *message)
     event_plain(gossip, GOSSIP_REFUSED_US, member, 0, 0, text);
 }
 
-static void expire(struct gossip *gossip, struct member *member)
-{
+static void expire(struct gossip *gossip, struct member *member) {
     if (member->state == MEMBER_ALIVE || member->state == MEMBER_SUSPECT)
         evidence_set_state(gossip, member, MEMBER_DOWN);
     member->known = false;
@@ -156,12 +141,10 @@ static void expire(struct gossip *gossip, struct member *member)
     member->token_size = 0;
 }
 
-void identity_tick(struct gossip *gossip)
-{
+void identity_tick(struct gossip *gossip) {
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = gossip->members.items[i];
-        if (member->self || member->valid_until_ms == NEVER)
-            continue;
+        if (member->self || member->valid_until_ms == NEVER) continue;
         if (gossip->now_ms >= member->valid_until_ms)
             expire(gossip, member);
         else if (gossip->now_ms + RENEW_BEFORE_MS >= member->valid_until_ms && gossip->now_ms >= member->who_asked_ms) {
@@ -171,13 +154,11 @@ void identity_tick(struct gossip *gossip)
     }
 }
 
-uint64_t identity_deadline_ms(const struct gossip *gossip)
-{
+uint64_t identity_deadline_ms(const struct gossip *gossip) {
     uint64_t deadline = NEVER;
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = gossip->members.items[i];
-        if (member->self || member->valid_until_ms == NEVER)
-            continue;
+        if (member->self || member->valid_until_ms == NEVER) continue;
         uint64_t renew = member->valid_until_ms > RENEW_BEFORE_MS ? member->valid_until_ms - RENEW_BEFORE_MS : 0;
         renew = renew > member->who_asked_ms ? renew : member->who_asked_ms;
         deadline = earlier(deadline, earlier(renew, member->valid_until_ms));

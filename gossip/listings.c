@@ -3,65 +3,58 @@
 
 #include <string.h>
 
-static void describe(const struct gossip *gossip, uint64_t now_ms, const struct member *member, struct member_info *info)
-{
+static void describe(const struct gossip *gossip, uint64_t now_ms, const struct member *member,
+                     struct member_info *info) {
     memset(info, 0, sizeof *info);
     info->id = member->id;
     memcpy(info->name, member->name, sizeof info->name);
     info->state = member->state;
-    if (member->self && gossip->own.leaving)
-        info->state = MEMBER_LEFT;
+    if (member->self && gossip->own.leaving) info->state = MEMBER_LEFT;
     info->address = member->address.family ? member->address : member->path;
     info->epoch = member->epoch;
     info->sequence = member->registry.sequence;
     bool heard = member->heard_ms != NEVER && now_ms >= member->heard_ms;
-    info->heard_ms_ago = member->self || (member->heard_ms != NEVER && !heard) ? 0 : heard ? now_ms - member->heard_ms : NEVER;
+    info->heard_ms_ago = member->self || (member->heard_ms != NEVER && !heard) ? 0
+                         : heard                                               ? now_ms - member->heard_ms
+                                                                               : NEVER;
     info->rows = (uint32_t)member->registry.rows.count;
     info->self = member->self;
 }
 
-bool gossip_member_at(const struct gossip *gossip, uint64_t now_ms, size_t index, struct member_info *info)
-{
-    if (index >= gossip->members.count)
-        return false;
+bool gossip_member_at(const struct gossip *gossip, uint64_t now_ms, size_t index, struct member_info *info) {
+    if (index >= gossip->members.count) return false;
     if (index == 0) {
         describe(gossip, now_ms, gossip->self, info);
         return true;
     }
     /* Ourselves are first, so those before us in the order of ids are one place later. */
     const struct member *member = gossip->members.items[index - 1];
-    if (memcmp(&member->id, &gossip->self->id, sizeof member->id) >= 0)
-        member = gossip->members.items[index];
+    if (memcmp(&member->id, &gossip->self->id, sizeof member->id) >= 0) member = gossip->members.items[index];
     describe(gossip, now_ms, member, info);
     return true;
 }
 
-bool gossip_member_find(const struct gossip *gossip, uint64_t now_ms, const struct member_id *id, struct member_info *info)
-{
+bool gossip_member_find(const struct gossip *gossip, uint64_t now_ms, const struct member_id *id,
+                        struct member_info *info) {
     const struct member *member = members_find(gossip, id);
-    if (member)
-        describe(gossip, now_ms, member, info);
+    if (member) describe(gossip, now_ms, member, info);
     return member != NULL;
 }
 
-void gossip_walk_rows(const struct gossip *gossip, uint64_t now_ms, gossip_on_row *on_row, void *context)
-{
+void gossip_walk_rows(const struct gossip *gossip, uint64_t now_ms, gossip_on_row *on_row, void *context) {
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = gossip->members.items[i];
-        if (!member->self && !member_is_visible(member))
-            continue;
+        if (!member->self && !member_is_visible(member)) continue;
         struct member_info info;
         describe(gossip, now_ms, member, &info);
         for (size_t j = 0; j < member->registry.rows.count; j++) {
             const struct row *row = member->registry.rows.items[j];
-            if (!on_row(context, &info, (enum gossip_row_kind)row->kind, row->filter, row->size))
-                return;
+            if (!on_row(context, &info, (enum gossip_row_kind)row->kind, row->filter, row->size)) return;
         }
     }
 }
 
-void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *out)
-{
+void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *out) {
     *out = gossip->counters;
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = gossip->members.items[i];

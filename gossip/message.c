@@ -2,8 +2,7 @@
 
 #include <string.h>
 
-void header_put(struct wire_out *out, const struct packet_header *header)
-{
+void header_put(struct wire_out *out, const struct packet_header *header) {
     wire_put_array(out, 10);
     wire_put_uint(out, MESSAGE_PROTOCOL);
     wire_put_id(out, &header->id);
@@ -17,11 +16,9 @@ void header_put(struct wire_out *out, const struct packet_header *header)
     wire_put_bytes(out, header->echo, sizeof header->echo);
 }
 
-void header_get(struct wire_in *in, struct packet_header *header)
-{
+void header_get(struct wire_in *in, struct packet_header *header) {
     uint32_t count = wire_get_array(in);
-    if (count < 10 || wire_get_uint(in) != MESSAGE_PROTOCOL)
-        in->failed = true;
+    if (count < 10 || wire_get_uint(in) != MESSAGE_PROTOCOL) in->failed = true;
     wire_get_id(in, &header->id);
     header->epoch = wire_get_uint(in);
     header->incarnation = wire_get_uint(in);
@@ -31,8 +28,7 @@ void header_get(struct wire_in *in, struct packet_header *header)
     header->holds_sequence = wire_get_uint(in);
     wire_get_fixed(in, header->cookie, sizeof header->cookie);
     wire_get_fixed(in, header->echo, sizeof header->echo);
-    if (!in->failed)
-        wire_skip(in, count - 10);
+    if (!in->failed) wire_skip(in, count - 10);
 }
 
 /* The fields of each kind, in order; both directions read this one table.
@@ -55,7 +51,7 @@ static const struct {
     [MESSAGE_HAD] = {"iecs", 0},
     [MESSAGE_DIGEST] = {"n", 0},
     [MESSAGE_BUCKETS] = {"b", MESSAGE_BUCKET_COUNT * 8},
-    [MESSAGE_VERSIONS] = {"niob", MESSAGE_VERSIONS_MAX * MESSAGE_VERSION_SIZE},
+    [MESSAGE_VERSIONS] = {"niob", MESSAGE_VERSIONS_MAX *MESSAGE_VERSION_SIZE},
     [MESSAGE_WANT] = {"iecs", 0},
     [MESSAGE_WANT_CHUNK] = {"iesn", 0},
     [MESSAGE_CHUNK] = {"iesnb", MESSAGE_CHUNK_SIZE},
@@ -63,8 +59,7 @@ static const struct {
 };
 #define SHAPE_COUNT (sizeof shapes / sizeof *shapes)
 
-void message_put(struct wire_out *out, const struct message *message)
-{
+void message_put(struct wire_out *out, const struct message *message) {
     const char *fields = shapes[message->kind].fields;
     wire_put_array(out, (uint32_t)strlen(fields) + 1);
     wire_put_uint(out, message->kind);
@@ -84,8 +79,7 @@ void message_put(struct wire_out *out, const struct message *message)
     }
 }
 
-static void get_field(struct wire_in *in, char field, size_t bytes_max, struct message *message)
-{
+static void get_field(struct wire_in *in, char field, size_t bytes_max, struct message *message) {
     size_t size;
     switch (field) {
     case 'n': message->number = wire_get_uint(in); break;
@@ -97,16 +91,14 @@ static void get_field(struct wire_in *in, char field, size_t bytes_max, struct m
     case 'o': wire_get_id(in, &message->other); break;
     case 'k':
         message->key = wire_get_bytes(in, GOSSIP_PUBLIC_KEY_SIZE, &size);
-        if (size != GOSSIP_PUBLIC_KEY_SIZE)
-            in->failed = true;
+        if (size != GOSSIP_PUBLIC_KEY_SIZE) in->failed = true;
         break;
     case 'a': wire_get_address(in, &message->address); break;
     case 'b': message->bytes = wire_get_bytes(in, bytes_max, &message->size); break;
     }
 }
 
-bool message_get(struct wire_in *in, struct message *message)
-{
+bool message_get(struct wire_in *in, struct message *message) {
     while (!wire_end(in)) {
         memset(message, 0, sizeof *message);
         uint32_t count = wire_get_array(in);
@@ -121,20 +113,17 @@ bool message_get(struct wire_in *in, struct message *message)
         }
         const char *fields = shapes[kind].fields;
         size_t field_count = strlen(fields);
-        if (count - 1 < field_count)
-            in->failed = true;
+        if (count - 1 < field_count) in->failed = true;
         message->kind = (enum message_kind)kind;
         for (; *fields && !in->failed; fields++)
             get_field(in, *fields, shapes[kind].bytes_max, message);
-        if (!in->failed)
-            wire_skip(in, count - 1 - (uint32_t)field_count);
+        if (!in->failed) wire_skip(in, count - 1 - (uint32_t)field_count);
         return !in->failed;
     }
     return false;
 }
 
-void version_store(uint8_t out[MESSAGE_VERSION_SIZE], const struct version *version)
-{
+void version_store(uint8_t out[MESSAGE_VERSION_SIZE], const struct version *version) {
     memcpy(out, version->id.bytes, 16);
     wire_store_u64(out + 16, version->epoch);
     wire_store_u64(out + 24, version->incarnation);
@@ -142,8 +131,7 @@ void version_store(uint8_t out[MESSAGE_VERSION_SIZE], const struct version *vers
     memcpy(out + 40, version->chain, 8);
 }
 
-void version_load(const uint8_t in[MESSAGE_VERSION_SIZE], struct version *version)
-{
+void version_load(const uint8_t in[MESSAGE_VERSION_SIZE], struct version *version) {
     memcpy(version->id.bytes, in, 16);
     version->epoch = wire_load_u64(in + 16);
     version->incarnation = wire_load_u64(in + 24);

@@ -25,25 +25,25 @@ struct packet_header {
 };
 
 enum message_kind {
-    MESSAGE_HEAD = 1,       /* bytes: a signed head */
-    MESSAGE_ENTRY = 2,      /* bytes: a signed log entry */
-    MESSAGE_PING = 3,       /* number */
-    MESSAGE_PONG = 4,       /* number */
-    MESSAGE_PING_REQ = 5,   /* number, version.id: probe it for me */
-    MESSAGE_INDIRECT = 6,   /* number, flag: it answered, or not in time */
-    MESSAGE_WHO = 7,        /* version.id: its key and token, please */
-    MESSAGE_TOKEN = 8,      /* key, bytes */
-    MESSAGE_REFUSED = 9,    /* bytes: why your token is not good here */
-    MESSAGE_ACCUSE = 10,    /* version.{id, epoch, incarnation}, other: the accuser */
-    MESSAGE_HAVE = 11,      /* version.{id, epoch, incarnation, sequence}: ask me if you lack it */
-    MESSAGE_HAD = 12,       /* the same: what you sent I had already */
-    MESSAGE_DIGEST = 13,    /* number: hash of all */
-    MESSAGE_BUCKETS = 14,   /* bytes: MESSAGE_BUCKET_COUNT hashes of 8 bytes */
-    MESSAGE_VERSIONS = 15,  /* number: bucket; version.id and other: all of (id, other] is listed; bytes: records */
-    MESSAGE_WANT = 16,      /* version: what I hold of this owner; send what is newer */
+    MESSAGE_HEAD = 1,        /* bytes: a signed head */
+    MESSAGE_ENTRY = 2,       /* bytes: a signed log entry */
+    MESSAGE_PING = 3,        /* number */
+    MESSAGE_PONG = 4,        /* number */
+    MESSAGE_PING_REQ = 5,    /* number, version.id: probe it for me */
+    MESSAGE_INDIRECT = 6,    /* number, flag: it answered, or not in time */
+    MESSAGE_WHO = 7,         /* version.id: its key and token, please */
+    MESSAGE_TOKEN = 8,       /* key, bytes */
+    MESSAGE_REFUSED = 9,     /* bytes: why your token is not good here */
+    MESSAGE_ACCUSE = 10,     /* version.{id, epoch, incarnation}, other: the accuser */
+    MESSAGE_HAVE = 11,       /* version.{id, epoch, incarnation, sequence}: ask me if you lack it */
+    MESSAGE_HAD = 12,        /* the same: what you sent I had already */
+    MESSAGE_DIGEST = 13,     /* number: hash of all */
+    MESSAGE_BUCKETS = 14,    /* bytes: MESSAGE_BUCKET_COUNT hashes of 8 bytes */
+    MESSAGE_VERSIONS = 15,   /* number: bucket; version.id and other: all of (id, other] is listed; bytes: records */
+    MESSAGE_WANT = 16,       /* version: what I hold of this owner; send what is newer */
     MESSAGE_WANT_CHUNK = 17, /* version.{id, epoch, sequence}: a checkpoint; number: the chunk */
-    MESSAGE_CHUNK = 18,     /* the same, and bytes */
-    MESSAGE_SEEN_AT = 19    /* address: where your packets come from */
+    MESSAGE_CHUNK = 18,      /* the same, and bytes */
+    MESSAGE_SEEN_AT = 19     /* address: where your packets come from */
 };
 
 struct version {
@@ -68,7 +68,8 @@ void header_put(struct wire_out *out, const struct packet_header *header);
 void header_get(struct wire_in *in, struct packet_header *header);
 
 void message_put(struct wire_out *out, const struct message *message);
-/* False at the end of the packet or when in->failed. Kinds from the future are passed over. Views end with the packet. */
+/* False at the end of the packet or when in->failed. Kinds from the future are passed over. Views end with the packet.
+ */
 bool message_get(struct wire_in *in, struct message *message);
 
 void version_store(uint8_t out[MESSAGE_VERSION_SIZE], const struct version *version);

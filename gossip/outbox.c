@@ -7,8 +7,7 @@
 
 #define AMPLIFICATION 3u
 
-void cookie_for(const struct gossip *gossip, const struct gossip_address *address, uint8_t cookie[8])
-{
+void cookie_for(const struct gossip *gossip, const struct gossip_address *address, uint8_t cookie[8]) {
     uint8_t input[16 + 19], digest[32];
     memcpy(input, gossip->secret, 16);
     size_t size = address_store(address, input + 16);
@@ -16,13 +15,11 @@ void cookie_for(const struct gossip *gossip, const struct gossip_address *addres
     memcpy(cookie, digest, 8);
 }
 
-static struct stranger *stranger_at(struct gossip *gossip, const struct gossip_address *address)
-{
+static struct stranger *stranger_at(struct gossip *gossip, const struct gossip_address *address) {
     struct stranger *oldest = &gossip->strangers[0];
     for (size_t i = 0; i < STRANGERS_MAX; i++) {
         struct stranger *stranger = &gossip->strangers[i];
-        if (stranger->address.family != 0 && address_equal(&stranger->address, address))
-            return stranger;
+        if (stranger->address.family != 0 && address_equal(&stranger->address, address)) return stranger;
         if (stranger->last_ms < oldest->last_ms || (oldest->address.family != 0 && stranger->address.family == 0))
             oldest = stranger;
     }
@@ -30,36 +27,30 @@ static struct stranger *stranger_at(struct gossip *gossip, const struct gossip_a
     return oldest;
 }
 
-void strangers_credit(struct gossip *gossip, const struct gossip_address *address, size_t size)
-{
+void strangers_credit(struct gossip *gossip, const struct gossip_address *address, size_t size) {
     struct stranger *stranger = stranger_at(gossip, address);
     stranger->received += size;
     stranger->last_ms = gossip->now_ms;
 }
 
-static bool is_proven(const struct gossip *gossip, const struct packet *packet)
-{
+static bool is_proven(const struct gossip *gossip, const struct packet *packet) {
     const struct member *member = packet->member;
-    if (member && member->path_proven && address_equal(&member->path, &packet->to))
-        return true;
+    if (member && member->path_proven && address_equal(&member->path, &packet->to)) return true;
     return gossip->header && gossip->source_proven && address_equal(&gossip->source, &packet->to);
 }
 
-/* RFC 9000 section 8.1 by another name: an address that has not proved that it hears us gets at most three times what it sent. */
-static bool may_send(struct gossip *gossip, const struct packet *packet, size_t size)
-{
-    if (packet->dial || is_proven(gossip, packet))
-        return true;
+/* RFC 9000 section 8.1 by another name: an address that has not proved that it hears us gets at most three times what
+ * it sent. */
+static bool may_send(struct gossip *gossip, const struct packet *packet, size_t size) {
+    if (packet->dial || is_proven(gossip, packet)) return true;
     struct stranger *stranger = stranger_at(gossip, &packet->to);
-    if (stranger->sent + size > AMPLIFICATION * stranger->received)
-        return false;
+    if (stranger->sent + size > AMPLIFICATION * stranger->received) return false;
     stranger->sent += size;
     return true;
 }
 
 /* Written last, so that what it acknowledges is as new as can be. */
-static void put_header(struct gossip *gossip, const struct packet *packet, struct wire_out *out)
-{
+static void put_header(struct gossip *gossip, const struct packet *packet, struct wire_out *out) {
     const struct member *member = packet->member;
     struct packet_header header = {
         .id = gossip->self->id,
@@ -81,8 +72,7 @@ static void put_header(struct gossip *gossip, const struct packet *packet, struc
     assert(!out->failed && out->size <= MESSAGE_HEADER_MAX);
 }
 
-void packet_begin(struct packet *packet, struct member *member, const struct gossip_address *to)
-{
+void packet_begin(struct packet *packet, struct member *member, const struct gossip_address *to) {
     packet->to = *to;
     packet->member = member;
     packet->dial = false;
@@ -90,19 +80,16 @@ void packet_begin(struct packet *packet, struct member *member, const struct gos
     wire_out_init(&packet->out, packet->body, sizeof packet->body);
 }
 
-static void drop_oldest(struct gossip *gossip)
-{
+static void drop_oldest(struct gossip *gossip) {
     struct queued_datagram *oldest = gossip->datagrams;
     gossip->datagrams = oldest->next;
-    if (!gossip->datagrams)
-        gossip->datagrams_last = NULL;
+    if (!gossip->datagrams) gossip->datagrams_last = NULL;
     gossip->datagram_count--;
     gossip->counters.queue_dropped++;
     free(oldest);
 }
 
-static void enqueue(struct gossip *gossip, const struct gossip_address *to, const uint8_t *sealed, size_t size)
-{
+static void enqueue(struct gossip *gossip, const struct gossip_address *to, const uint8_t *sealed, size_t size) {
     struct queued_datagram *queued = malloc(sizeof *queued + size);
     if (!queued) {
         gossip->counters.queue_dropped++;
@@ -112,8 +99,7 @@ static void enqueue(struct gossip *gossip, const struct gossip_address *to, cons
     queued->to = *to;
     queued->size = size;
     memcpy(queued->bytes, sealed, size);
-    if (gossip->datagram_count >= gossip->limits.datagrams_queued_max)
-        drop_oldest(gossip);
+    if (gossip->datagram_count >= gossip->limits.datagrams_queued_max) drop_oldest(gossip);
     if (gossip->datagrams_last)
         gossip->datagrams_last->next = queued;
     else
@@ -124,26 +110,21 @@ static void enqueue(struct gossip *gossip, const struct gossip_address *to, cons
     gossip->counters.bytes_sent += size;
 }
 
-void packet_end(struct gossip *gossip, struct packet *packet, bool empty)
-{
-    if ((!packet->filled && !empty) || packet->to.family == 0)
-        return;
+void packet_end(struct gossip *gossip, struct packet *packet, bool empty) {
+    if ((!packet->filled && !empty) || packet->to.family == 0) return;
     uint8_t plain[SEAL_PLAIN_MAX];
     struct wire_out out;
     wire_out_init(&out, plain, sizeof plain);
     put_header(gossip, packet, &out);
     memcpy(plain + out.size, packet->body, packet->out.size);
     size_t plain_size = out.size + packet->out.size;
-    if (!may_send(gossip, packet, plain_size + SEAL_OVERHEAD))
-        return;
+    if (!may_send(gossip, packet, plain_size + SEAL_OVERHEAD)) return;
     uint8_t sealed[GOSSIP_DATAGRAM_MAX];
     size_t size = seal_close(&gossip->seal, &gossip->crypto, &gossip->chance, plain, plain_size, sealed);
-    if (size > 0)
-        enqueue(gossip, &packet->to, sealed, size);
+    if (size > 0) enqueue(gossip, &packet->to, sealed, size);
 }
 
-void packet_add(struct gossip *gossip, struct packet *packet, const struct message *message)
-{
+void packet_add(struct gossip *gossip, struct packet *packet, const struct message *message) {
     size_t before = packet->out.size;
     message_put(&packet->out, message);
     if (packet->out.failed) {
@@ -159,55 +140,45 @@ void packet_add(struct gossip *gossip, struct packet *packet, const struct messa
     packet->filled = true;
 }
 
-void send_one(struct gossip *gossip, struct member *member, const struct message *message)
-{
+void send_one(struct gossip *gossip, struct member *member, const struct message *message) {
     struct packet packet;
     struct gossip_address to = member_route(member);
-    if (to.family == 0)
-        return;
+    if (to.family == 0) return;
     packet_begin(&packet, member, &to);
     packet_add(gossip, &packet, message);
     packet_end(gossip, &packet, false);
 }
 
-static void open_reply(struct gossip *gossip)
-{
-    if (!gossip->reply_open)
-        packet_begin(&gossip->reply, gossip->sender, &gossip->source);
+static void open_reply(struct gossip *gossip) {
+    if (!gossip->reply_open) packet_begin(&gossip->reply, gossip->sender, &gossip->source);
     gossip->reply_open = true;
 }
 
-void reply_add(struct gossip *gossip, const struct message *message)
-{
+void reply_add(struct gossip *gossip, const struct message *message) {
     assert(gossip->header);
     open_reply(gossip);
     packet_add(gossip, &gossip->reply, message);
 }
 
-void reply_acknowledge(struct gossip *gossip)
-{
+void reply_acknowledge(struct gossip *gossip) {
     open_reply(gossip);
     gossip->reply.filled = true;
 }
 
-bool gossip_next_datagram(struct gossip *gossip, struct gossip_datagram *datagram)
-{
+bool gossip_next_datagram(struct gossip *gossip, struct gossip_datagram *datagram) {
     struct queued_datagram *queued = gossip->datagrams;
-    if (!queued)
-        return false;
+    if (!queued) return false;
     datagram->to = queued->to;
     datagram->size = queued->size;
     memcpy(datagram->bytes, queued->bytes, queued->size);
     gossip->datagrams = queued->next;
-    if (!gossip->datagrams)
-        gossip->datagrams_last = NULL;
+    if (!gossip->datagrams) gossip->datagrams_last = NULL;
     gossip->datagram_count--;
     free(queued);
     return true;
 }
 
-void outbox_free(struct gossip *gossip)
-{
+void outbox_free(struct gossip *gossip) {
     while (gossip->datagrams)
         drop_oldest(gossip);
 }

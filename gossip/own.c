@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CUT_MS 20u          /* so at most 50 cuts a second */
+#define CUT_MS 20u /* so at most 50 cuts a second */
 #define CUT_ENTRIES_MAX 8u
 #define OPS_SIZE_MAX (ENTRY_BODY_MAX - 40u) /* beside the longest beginning of an entry */
 #define RESEND_MS 100u
@@ -18,8 +18,7 @@
 #define CLONE_WINDOW_MS 600000u
 #define CLONE_QUIET_MS 60000u
 
-bool own_sign_head(struct gossip *gossip)
-{
+bool own_sign_head(struct gossip *gossip) {
     struct member *self = gossip->self;
     struct registry *log = &self->registry;
     struct head head = {
@@ -37,8 +36,7 @@ bool own_sign_head(struct gossip *gossip)
     memcpy(head.name, self->name, sizeof head.name);
     uint8_t bytes[HEAD_SIZE_MAX];
     size_t size = head_sign(&head, &gossip->crypto, bytes);
-    if (size == 0)
-        return false;
+    if (size == 0) return false;
     self->incarnation++;
     memcpy(self->head, bytes, size);
     self->head_size = size;
@@ -46,14 +44,12 @@ bool own_sign_head(struct gossip *gossip)
     return true;
 }
 
-static bool is_eager(const struct gossip *gossip)
-{
+static bool is_eager(const struct gossip *gossip) {
     return members_visible_count(gossip) - 1 <= gossip->limits.eager_members_max;
 }
 
 /* Entries from `from` on; below the checkpoint the head, so that it is fetched. */
-static void write_entries(struct gossip *gossip, struct member *member, struct packet *packet, uint64_t from)
-{
+static void write_entries(struct gossip *gossip, struct member *member, struct packet *packet, uint64_t from) {
     const struct registry *log = &gossip->self->registry;
     if (member->known_incarnation < gossip->self->incarnation || from <= log->base_sequence) {
         struct message head = evidence_head_of(gossip->self);
@@ -61,18 +57,15 @@ static void write_entries(struct gossip *gossip, struct member *member, struct p
     }
     for (uint64_t sequence = from; sequence < from + SEND_AT_ONCE_MAX; sequence++) {
         const struct log_entry *entry = registry_entry(log, sequence);
-        if (!entry)
-            break;
+        if (!entry) break;
         struct message message = {.kind = MESSAGE_ENTRY, .bytes = entry->bytes, .size = entry->size};
         packet_add(gossip, packet, &message);
         gossip->counters.entries_sent++;
-        if (sequence > member->sent_sequence)
-            member->sent_sequence = sequence;
+        if (sequence > member->sent_sequence) member->sent_sequence = sequence;
     }
 }
 
-static void send_entries(struct gossip *gossip, struct member *member, uint64_t from)
-{
+static void send_entries(struct gossip *gossip, struct member *member, uint64_t from) {
     struct packet packet;
     struct gossip_address to = member_route(member);
     packet_begin(&packet, member, &to);
@@ -80,20 +73,17 @@ static void send_entries(struct gossip *gossip, struct member *member, uint64_t 
     packet_end(gossip, &packet, false);
 }
 
-static void send_new(struct gossip *gossip, struct member *member)
-{
+static void send_new(struct gossip *gossip, struct member *member) {
     uint64_t sent = member->sent_sequence > member->known_sequence ? member->sent_sequence : member->known_sequence;
     send_entries(gossip, member, sent + 1);
     member->resends = 0;
     member->resend_ms = gossip->now_ms + RESEND_MS;
 }
 
-static void tell_entries(struct gossip *gossip)
-{
+static void tell_entries(struct gossip *gossip) {
     if (is_eager(gossip)) {
         for (size_t i = 0; i < gossip->members.count; i++)
-            if (member_is_visible(gossip->members.items[i]))
-                send_new(gossip, gossip->members.items[i]);
+            if (member_is_visible(gossip->members.items[i])) send_new(gossip, gossip->members.items[i]);
     } else {
         struct member *some[3];
         size_t count = members_pick(gossip, some, 3, NULL);
@@ -103,12 +93,10 @@ static void tell_entries(struct gossip *gossip)
     rumors_entry(gossip, gossip->self, is_eager(gossip));
 }
 
-void own_tell_head(struct gossip *gossip)
-{
+void own_tell_head(struct gossip *gossip) {
     for (size_t i = 0; is_eager(gossip) && i < gossip->members.count; i++) {
         struct member *member = gossip->members.items[i];
-        if (!member_is_visible(member))
-            continue;
+        if (!member_is_visible(member)) continue;
         struct message head = evidence_head_of(gossip->self);
         send_one(gossip, member, &head);
         member->resends = 0;
@@ -117,24 +105,20 @@ void own_tell_head(struct gossip *gossip)
     rumors_head(gossip, gossip->self);
 }
 
-static bool checkpoint_due(const struct gossip *gossip)
-{
+static bool checkpoint_due(const struct gossip *gossip) {
     const struct registry *log = &gossip->self->registry;
     size_t bytes_max = log->base_size > 4096 ? log->base_size : 4096;
     return log->log_bytes > bytes_max || log->log_count >= gossip->limits.log_entries_max;
 }
 
-bool own_checkpoint(struct gossip *gossip)
-{
-    if (!registry_checkpoint(&gossip->self->registry))
-        return false;
+bool own_checkpoint(struct gossip *gossip) {
+    if (!registry_checkpoint(&gossip->self->registry)) return false;
     memcpy(gossip->own.base_chain, gossip->self->registry.chain, sizeof gossip->own.base_chain);
     return own_sign_head(gossip);
 }
 
 /* The first draft becomes an entry. False when memory is short or signing failed: later again. */
-static bool cut_one(struct gossip *gossip)
-{
+static bool cut_one(struct gossip *gossip) {
     struct member *self = gossip->self;
     struct draft *draft = &gossip->own.drafts[0];
     uint8_t bytes[MESSAGE_BLOB_MAX];
@@ -147,39 +131,34 @@ static bool cut_one(struct gossip *gossip)
     wire_put_uint(&body, self->registry.sequence + 1);
     wire_put_raw(&body, draft->ops, draft->size);
     assert(!body.failed);
-    if (!gossip->crypto.sign(gossip->crypto.context, bytes, body.size, bytes + body.size))
-        return false;
+    if (!gossip->crypto.sign(gossip->crypto.context, bytes, body.size, bytes + body.size)) return false;
     struct registry_watch nobody = {0};
     struct registry_limits no_limits = {UINT32_MAX / 8, UINT32_MAX / 2, UINT32_MAX / 8};
-    if (registry_apply(&self->registry, &gossip->crypto, &no_limits, bytes, body.size + GOSSIP_SIGNATURE_SIZE, &nobody) != REGISTRY_OK)
+    if (registry_apply(&self->registry, &gossip->crypto, &no_limits, bytes, body.size + GOSSIP_SIGNATURE_SIZE,
+                       &nobody) != REGISTRY_OK)
         return false;
     gossip->own.draft_count--;
     memmove(gossip->own.drafts, gossip->own.drafts + 1, gossip->own.draft_count * sizeof *gossip->own.drafts);
     return true;
 }
 
-static void cut(struct gossip *gossip)
-{
+static void cut(struct gossip *gossip) {
     uint32_t made = 0;
     while (gossip->own.draft_count > 0 && made < CUT_ENTRIES_MAX && cut_one(gossip))
         made++;
     gossip->own.next_cut_ms = gossip->now_ms + CUT_MS;
-    if (made == 0)
-        return;
+    if (made == 0) return;
     tell_entries(gossip); /* before a checkpoint takes them out of the log */
-    if (checkpoint_due(gossip) && own_checkpoint(gossip))
-        own_tell_head(gossip);
+    if (checkpoint_due(gossip) && own_checkpoint(gossip)) own_tell_head(gossip);
 }
 
-static struct draft *draft_with_room(struct own *own, size_t size)
-{
+static struct draft *draft_with_room(struct own *own, size_t size) {
     if (own->draft_count > 0 && own->drafts[own->draft_count - 1].size + size <= OPS_SIZE_MAX)
         return &own->drafts[own->draft_count - 1];
     if (own->draft_count == own->draft_room) {
         size_t room = own->draft_room ? own->draft_room * 2 : 2;
         struct draft *drafts = realloc(own->drafts, room * sizeof *drafts);
-        if (!drafts)
-            return NULL;
+        if (!drafts) return NULL;
         own->drafts = drafts;
         own->draft_room = room;
     }
@@ -189,8 +168,7 @@ static struct draft *draft_with_room(struct own *own, size_t size)
     return draft;
 }
 
-static bool on_shown(void *context, enum gossip_row_kind kind, const char *filter, size_t size, bool shown)
-{
+static bool on_shown(void *context, enum gossip_row_kind kind, const char *filter, size_t size, bool shown) {
     struct gossip *gossip = context;
     uint8_t bytes[ENTRY_FILTER_MAX + 8];
     struct wire_out op;
@@ -199,58 +177,51 @@ static bool on_shown(void *context, enum gossip_row_kind kind, const char *filte
     wire_put_bytes(&op, filter, size);
     assert(!op.failed);
     struct draft *draft = draft_with_room(&gossip->own, op.size);
-    if (!draft)
-        return false;
+    if (!draft) return false;
     memcpy(draft->ops + draft->size, bytes, op.size);
     draft->size += op.size;
     draft->count++;
     return true;
 }
 
-uint64_t own_change(struct gossip *gossip, enum gossip_row_kind kind, const char *filter, size_t size, bool put)
-{
+uint64_t own_change(struct gossip *gossip, enum gossip_row_kind kind, const char *filter, size_t size, bool put) {
     struct own *own = &gossip->own;
     struct cover *cover = &own->covers[kind == GOSSIP_NEWPUB ? 0 : 1];
-    bool done = put ? cover_put(cover, filter, size, on_shown, gossip) : cover_delete(cover, filter, size, on_shown, gossip);
+    bool done =
+        put ? cover_put(cover, filter, size, on_shown, gossip) : cover_delete(cover, filter, size, on_shown, gossip);
     uint64_t sequence = gossip->self->registry.sequence + own->draft_count;
-    if (own->draft_count > 0 && gossip->now_ms >= own->next_cut_ms)
-        cut(gossip);
+    if (own->draft_count > 0 && gossip->now_ms >= own->next_cut_ms) cut(gossip);
     /* Sequence 0 means no memory, so a log that is still empty says 1. */
     return !done ? 0 : sequence == 0 ? 1 : sequence;
 }
 
-void own_heard(struct gossip *gossip, struct member *member)
-{
+void own_heard(struct gossip *gossip, struct member *member) {
     const struct packet_header *header = gossip->header;
     const struct member *self = gossip->self;
-    if (header->holds_epoch != self->epoch || header->holds_incarnation > self->incarnation || header->holds_sequence > self->registry.sequence)
+    if (header->holds_epoch != self->epoch || header->holds_incarnation > self->incarnation ||
+        header->holds_sequence > self->registry.sequence)
         return;
-    if (header->holds_incarnation > member->known_incarnation)
-        member->known_incarnation = header->holds_incarnation;
-    if (header->holds_sequence <= member->known_sequence)
-        return;
+    if (header->holds_incarnation > member->known_incarnation) member->known_incarnation = header->holds_incarnation;
+    if (header->holds_sequence <= member->known_sequence) return;
     member->known_sequence = header->holds_sequence;
     member->resends = 0;
     event_plain(gossip, GOSSIP_KNOWS, member, self->epoch, member->known_sequence, "");
 }
 
-static bool lags(const struct gossip *gossip, const struct member *member)
-{
-    return member->known_sequence < gossip->self->registry.sequence || member->known_incarnation < gossip->self->incarnation;
+static bool lags(const struct gossip *gossip, const struct member *member) {
+    return member->known_sequence < gossip->self->registry.sequence ||
+           member->known_incarnation < gossip->self->incarnation;
 }
 
-static bool resend_due(const struct gossip *gossip, const struct member *member, bool eager)
-{
+static bool resend_due(const struct gossip *gossip, const struct member *member, bool eager) {
     return member_is_visible(member) && member->resends < (eager ? RESENDS_MAX : 1) && lags(gossip, member);
 }
 
-static void resend(struct gossip *gossip)
-{
+static void resend(struct gossip *gossip) {
     bool eager = is_eager(gossip);
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = gossip->members.items[i];
-        if (gossip->now_ms < member->resend_ms || !resend_due(gossip, member, eager))
-            continue;
+        if (gossip->now_ms < member->resend_ms || !resend_due(gossip, member, eager)) continue;
         send_entries(gossip, member, member->known_sequence + 1);
         member->resends++;
         /* The first tries at the pace of a barrier, then slower: rumours and repair do the rest. */
@@ -258,34 +229,27 @@ static void resend(struct gossip *gossip)
     }
 }
 
-static void check_left(struct gossip *gossip)
-{
+static void check_left(struct gossip *gossip) {
     struct own *own = &gossip->own;
     uint32_t visible = members_visible_count(gossip) - 1, told = 0;
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = gossip->members.items[i];
         told += member_is_visible(member) && member->known_incarnation >= gossip->self->incarnation;
     }
-    if (told >= visible || told >= LEAVE_ACKNOWLEDGED || gossip->now_ms >= own->leave_deadline_ms)
-        own->left = true;
+    if (told >= visible || told >= LEAVE_ACKNOWLEDGED || gossip->now_ms >= own->leave_deadline_ms) own->left = true;
 }
 
-void own_tick(struct gossip *gossip)
-{
+void own_tick(struct gossip *gossip) {
     struct own *own = &gossip->own;
-    if (own->draft_count > 0 && gossip->now_ms >= own->next_cut_ms)
-        cut(gossip);
+    if (own->draft_count > 0 && gossip->now_ms >= own->next_cut_ms) cut(gossip);
     resend(gossip);
-    if (own->leaving && !own->left)
-        check_left(gossip);
+    if (own->leaving && !own->left) check_left(gossip);
 }
 
-uint64_t own_deadline_ms(const struct gossip *gossip)
-{
+uint64_t own_deadline_ms(const struct gossip *gossip) {
     const struct own *own = &gossip->own;
     uint64_t deadline = own->draft_count > 0 ? own->next_cut_ms : NEVER;
-    if (own->leaving && !own->left)
-        deadline = earlier(deadline, own->leave_deadline_ms);
+    if (own->leaving && !own->left) deadline = earlier(deadline, own->leave_deadline_ms);
     bool eager = is_eager(gossip);
     for (size_t i = 0; i < gossip->members.count; i++)
         if (resend_due(gossip, gossip->members.items[i], eager))
@@ -293,22 +257,18 @@ uint64_t own_deadline_ms(const struct gossip *gossip)
     return deadline;
 }
 
-void own_leave(struct gossip *gossip)
-{
+void own_leave(struct gossip *gossip) {
     struct own *own = &gossip->own;
-    if (own->leaving)
-        return;
+    if (own->leaving) return;
     own->leaving = true;
     own->leave_deadline_ms = gossip->now_ms + LEAVE_MS;
     gossip->self->leaving = true;
-    if (!own_sign_head(gossip))
-        own->left = true;
+    if (!own_sign_head(gossip)) own->left = true;
     own_tell_head(gossip);
     check_left(gossip);
 }
 
-void own_refute(struct gossip *gossip, uint64_t incarnation)
-{
+void own_refute(struct gossip *gossip, uint64_t incarnation) {
     struct member *self = gossip->self;
     uint64_t before = self->incarnation;
     if (gossip->own.leaving || incarnation > before + 1000000) /* an honest accusation is about a head we signed */
@@ -319,33 +279,27 @@ void own_refute(struct gossip *gossip, uint64_t incarnation)
         return;
     }
     gossip->counters.refutations++;
-    if (gossip->awareness < 7)
-        gossip->awareness++;
+    if (gossip->awareness < 7) gossip->awareness++;
     own_tell_head(gossip);
 }
 
-static void note_raise(struct gossip *gossip)
-{
+static void note_raise(struct gossip *gossip) {
     struct own *own = &gossip->own;
     uint64_t oldest = own->raised_ms[0];
     own->raised_ms[0] = own->raised_ms[1];
     own->raised_ms[1] = own->raised_ms[2];
     own->raised_ms[2] = gossip->now_ms;
-    if (oldest == NEVER || gossip->now_ms - oldest > CLONE_WINDOW_MS)
-        return;
+    if (oldest == NEVER || gossip->now_ms - oldest > CLONE_WINDOW_MS) return;
     own->cloned_until_ms = gossip->now_ms + CLONE_QUIET_MS;
     event_plain(gossip, GOSSIP_CLONED, gossip->self, gossip->self->epoch, 0,
                 "another broker speaks with our key: find it and give it a key of its own");
 }
 
-void own_raise_epoch(struct gossip *gossip, uint64_t above)
-{
+void own_raise_epoch(struct gossip *gossip, uint64_t above) {
     struct member *self = gossip->self;
-    if (above == UINT64_MAX || gossip->now_ms < gossip->own.cloned_until_ms)
-        return;
+    if (above == UINT64_MAX || gossip->now_ms < gossip->own.cloned_until_ms) return;
     note_raise(gossip);
-    if (!registry_checkpoint(&self->registry))
-        return;
+    if (!registry_checkpoint(&self->registry)) return;
     /* Sequences go on, so that whoever waits for one is not misled; the new epoch begins with a checkpoint there. */
     memcpy(gossip->own.base_chain, self->registry.chain, sizeof gossip->own.base_chain);
     self->epoch = self->registry.epoch = above + 1;
@@ -355,21 +309,18 @@ void own_raise_epoch(struct gossip *gossip, uint64_t above)
         gossip->members.items[i]->sent_sequence = 0;
     }
     event_plain(gossip, GOSSIP_EPOCH, self, self->epoch, self->registry.sequence, "");
-    if (own_sign_head(gossip))
-        own_tell_head(gossip);
+    if (own_sign_head(gossip)) own_tell_head(gossip);
 }
 
-void own_seen_at(struct gossip *gossip, const struct gossip_address *address)
-{
+void own_seen_at(struct gossip *gossip, const struct gossip_address *address) {
     struct own *own = &gossip->own;
     struct member *self = gossip->self;
-    if (own->advertise_fixed || address->family == 0 || address_equal(address, &self->address))
-        return;
-    /* The first answer is believed at once, a change when it is seen twice and not too often: peers behind different routers may disagree. */
+    if (own->advertise_fixed || address->family == 0 || address_equal(address, &self->address)) return;
+    /* The first answer is believed at once, a change when it is seen twice and not too often: peers behind different
+     * routers may disagree. */
     bool again = address_equal(address, &own->seen_at) && gossip->now_ms >= own->seen_changed_ms + SEEN_AGAIN_MS;
     own->seen_at = *address;
-    if (self->address.family != 0 && !again)
-        return;
+    if (self->address.family != 0 && !again) return;
     struct gossip_address before = self->address;
     self->address = *address;
     own->seen_changed_ms = gossip->now_ms;
@@ -379,8 +330,7 @@ void own_seen_at(struct gossip *gossip, const struct gossip_address *address)
         self->address = before;
 }
 
-void own_free(struct gossip *gossip)
-{
+void own_free(struct gossip *gossip) {
     cover_free(&gossip->own.covers[0]);
     cover_free(&gossip->own.covers[1]);
     free(gossip->own.drafts);

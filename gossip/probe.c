@@ -1,5 +1,6 @@
-/* Failure detection: SWIM section 4 with Lifeguard's local health. Each interval one member of a shuffled round is pinged, and also our successor in the order of ids, so that every member has
- * one broker that asks it each interval, however many there are. */
+/* Failure detection: SWIM section 4 with Lifeguard's local health. Each interval one member of a shuffled round is
+ * pinged, and also our successor in the order of ids, so that every member has one broker that asks it each interval,
+ * however many there are. */
 #include "gossip/state.h"
 
 #include <stdlib.h>
@@ -10,16 +11,15 @@
 #define PARTITION_MAX_MS 60000u /* how long many suspects at once put off their eviction */
 #define YOUNG_MS 5000u          /* a member just heard of is asked again soon */
 
-static uint64_t patience(const struct gossip *gossip, uint32_t ms)
-{
+static uint64_t patience(const struct gossip *gossip, uint32_t ms) {
     return (uint64_t)ms * (gossip->awareness + 1);
 }
 
-static void write_ping(struct gossip *gossip, struct member *member, struct packet *packet)
-{
+static void write_ping(struct gossip *gossip, struct member *member, struct packet *packet) {
     struct message ping = {.kind = MESSAGE_PING, .number = member->probe.number};
     packet_add(gossip, packet, &ping);
-    bool accused = member->accused_epoch == member->epoch && member->accused_incarnation >= member->incarnation && member->accused_epoch > 0;
+    bool accused = member->accused_epoch == member->epoch && member->accused_incarnation >= member->incarnation &&
+                   member->accused_epoch > 0;
     if (accused) {
         struct message accusation = evidence_accusation_of(member);
         packet_add(gossip, packet, &accusation);
@@ -30,19 +30,16 @@ static void write_ping(struct gossip *gossip, struct member *member, struct pack
     }
 }
 
-static void draw_number(struct gossip *gossip, struct member *member)
-{
+static void draw_number(struct gossip *gossip, struct member *member) {
     /* An unanswered number stays good, so that an answer slower than our patience still counts. */
     while (member->probe.number == 0)
         member->probe.number = chance_next(&gossip->chance);
     member->probe.sent_ms = gossip->now_ms;
 }
 
-static void ping(struct gossip *gossip, struct member *member)
-{
+static void ping(struct gossip *gossip, struct member *member) {
     struct gossip_address to = member_route(member);
-    if (to.family == 0)
-        return;
+    if (to.family == 0) return;
     draw_number(gossip, member);
     struct packet packet;
     packet_begin(&packet, member, &to);
@@ -52,85 +49,69 @@ static void ping(struct gossip *gossip, struct member *member)
     gossip->counters.probes_sent++;
 }
 
-static void start(struct gossip *gossip, struct member *member)
-{
+static void start(struct gossip *gossip, struct member *member) {
     member->probe.stage = 1;
     member->probe.helpers = member->probe.nacks = 0;
     member->probe.deadline_ms = gossip->now_ms + patience(gossip, gossip->limits.probe_timeout_ms);
 }
 
-void probe_member(struct gossip *gossip, struct member *member)
-{
-    if (member->self)
-        return;
+void probe_member(struct gossip *gossip, struct member *member) {
+    if (member->self) return;
     ping(gossip, member);
-    if (member->probe.deadline_ms == NEVER)
-        start(gossip, member);
+    if (member->probe.deadline_ms == NEVER) start(gossip, member);
 }
 
-void probe_add_to_reply(struct gossip *gossip, struct member *member)
-{
+void probe_add_to_reply(struct gossip *gossip, struct member *member) {
     bool outstanding = member->probe.deadline_ms != NEVER;
-    if (outstanding && gossip->now_ms < member->probe.sent_ms + 50)
-        return;
+    if (outstanding && gossip->now_ms < member->probe.sent_ms + 50) return;
     draw_number(gossip, member);
     struct message ping_message = {.kind = MESSAGE_PING, .number = member->probe.number};
     reply_add(gossip, &ping_message);
     gossip->counters.probes_sent++;
-    if (!outstanding)
-        start(gossip, member);
+    if (!outstanding) start(gossip, member);
 }
 
-static void succeed(struct gossip *gossip, struct member *member, uint64_t epoch)
-{
+static void succeed(struct gossip *gossip, struct member *member, uint64_t epoch) {
     member->heard_ms = gossip->now_ms;
     member->fresh_epoch = epoch;
     member->probe.number = 0;
     member->probe.deadline_ms = NEVER;
-    if (gossip->awareness > 0)
-        gossip->awareness--;
+    if (gossip->awareness > 0) gossip->awareness--;
     evidence_consider(gossip, member);
 }
 
-static void relay_answer(struct gossip *gossip, struct relay *relay, bool answered)
-{
+static void relay_answer(struct gossip *gossip, struct relay *relay, bool answered) {
     struct member *origin = members_find(gossip, &relay->origin);
     struct message indirect = {.kind = MESSAGE_INDIRECT, .number = relay->origin_number, .flag = answered};
     relay->used = false;
-    if (origin)
-        send_one(gossip, origin, &indirect);
+    if (origin) send_one(gossip, origin, &indirect);
 }
 
-void probe_on_pong(struct gossip *gossip, uint64_t number)
-{
+void probe_on_pong(struct gossip *gossip, uint64_t number) {
     struct member *sender = gossip->sender;
-    if (!sender || number == 0)
-        return;
+    if (!sender || number == 0) return;
     for (size_t i = 0; i < RELAYS_MAX; i++)
-        if (gossip->relays[i].used && gossip->relays[i].number == number && id_equal(&gossip->relays[i].target, &sender->id))
+        if (gossip->relays[i].used && gossip->relays[i].number == number &&
+            id_equal(&gossip->relays[i].target, &sender->id))
             relay_answer(gossip, &gossip->relays[i], true);
-    if (sender->probe.number != number)
-        return;
+    if (sender->probe.number != number) return;
     succeed(gossip, sender, gossip->header->epoch);
-    bool buried = sender->known && !member_is_visible(sender) && sender->down_epoch == sender->epoch && sender->down_incarnation >= sender->incarnation;
+    bool buried = sender->known && !member_is_visible(sender) && sender->down_epoch == sender->epoch &&
+                  sender->down_incarnation >= sender->incarnation;
     if (buried) {
         struct message accusation = evidence_accusation_of(sender);
         reply_add(gossip, &accusation);
     }
 }
 
-void probe_on_request(struct gossip *gossip, const struct message *message)
-{
+void probe_on_request(struct gossip *gossip, const struct message *message) {
     struct member *origin = gossip->sender, *target = members_find(gossip, &message->version.id);
-    if (!origin || !origin->known || !gossip->source_proven)
-        return;
+    if (!origin || !origin->known || !gossip->source_proven) return;
     struct relay *relay = NULL;
     for (size_t i = 0; i < RELAYS_MAX && !relay; i++)
-        if (!gossip->relays[i].used)
-            relay = &gossip->relays[i];
+        if (!gossip->relays[i].used) relay = &gossip->relays[i];
     struct gossip_address to = {0};
-    if (target && !target->self && target->known)
-        to = member_route(target);
+    if (target && !target->self && target->known) to = member_route(target);
     if (!relay || to.family == 0) {
         struct message nack = {.kind = MESSAGE_INDIRECT, .number = message->number};
         reply_add(gossip, &nack);
@@ -151,14 +132,11 @@ void probe_on_request(struct gossip *gossip, const struct message *message)
     gossip->counters.indirect_probes_sent++;
 }
 
-void probe_on_indirect(struct gossip *gossip, const struct message *message)
-{
-    if (message->number == 0 || !gossip->sender || !gossip->sender->known || !gossip->source_proven)
-        return;
+void probe_on_indirect(struct gossip *gossip, const struct message *message) {
+    if (message->number == 0 || !gossip->sender || !gossip->sender->known || !gossip->source_proven) return;
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = gossip->members.items[i];
-        if (member->probe.number != message->number)
-            continue;
+        if (member->probe.number != message->number) continue;
         if (message->flag)
             succeed(gossip, member, member->epoch);
         else
@@ -167,8 +145,7 @@ void probe_on_indirect(struct gossip *gossip, const struct message *message)
     }
 }
 
-static void ask_helpers(struct gossip *gossip, struct member *member)
-{
+static void ask_helpers(struct gossip *gossip, struct member *member) {
     struct member *helpers[HELPERS];
     size_t count = members_pick(gossip, helpers, HELPERS, member);
     for (size_t i = 0; i < count; i++) {
@@ -177,95 +154,80 @@ static void ask_helpers(struct gossip *gossip, struct member *member)
     }
     member->probe.helpers = (uint8_t)count;
     member->probe.stage = 2;
-    member->probe.deadline_ms = gossip->now_ms + patience(gossip, gossip->limits.probe_timeout_ms + gossip->limits.probe_timeout_ms / 2);
+    member->probe.deadline_ms =
+        gossip->now_ms + patience(gossip, gossip->limits.probe_timeout_ms + gossip->limits.probe_timeout_ms / 2);
     ping(gossip, member);
 }
 
-static void fail(struct gossip *gossip, struct member *member)
-{
+static void fail(struct gossip *gossip, struct member *member) {
     member->probe.deadline_ms = NEVER;
     gossip->counters.probes_failed++;
     /* Not even the helpers spoke: perhaps it is us who are slow or cut off. */
-    if (member->probe.helpers > 0 && member->probe.nacks == 0 && gossip->awareness < AWARENESS_MAX)
-        gossip->awareness++;
+    if (member->probe.helpers > 0 && member->probe.nacks == 0 && gossip->awareness < AWARENESS_MAX) gossip->awareness++;
     if (member_is_visible(member))
         evidence_suspect(gossip, member, &gossip->self->id);
     else if (member->known && member->state == MEMBER_UNVERIFIED && gossip->now_ms < member->made_ms + YOUNG_MS)
         probe_member(gossip, member);
 }
 
-static struct member *successor(const struct gossip *gossip)
-{
+static struct member *successor(const struct gossip *gossip) {
     struct member *first = NULL;
     bool passed = false;
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = gossip->members.items[i];
         passed = passed || member->self;
-        if (!member_is_visible(member))
-            continue;
-        if (passed)
-            return member;
+        if (!member_is_visible(member)) continue;
+        if (passed) return member;
         first = first ? first : member;
     }
     return first;
 }
 
-static void refill_round(struct gossip *gossip)
-{
+static void refill_round(struct gossip *gossip) {
     gossip->round_count = 0;
     if (gossip->round_room < gossip->members.count) {
         struct member_id *round = realloc(gossip->round, gossip->members.count * sizeof *round);
-        if (!round)
-            return;
+        if (!round) return;
         gossip->round = round;
         gossip->round_room = gossip->members.count;
     }
     for (size_t i = 0; i < gossip->members.count; i++) {
-        if (!member_is_visible(gossip->members.items[i]))
-            continue;
+        if (!member_is_visible(gossip->members.items[i])) continue;
         uint32_t slot = chance_below(&gossip->chance, (uint32_t)gossip->round_count + 1);
         gossip->round[gossip->round_count++] = gossip->round[slot];
         gossip->round[slot] = gossip->members.items[i]->id;
     }
 }
 
-static struct member *next_in_round(struct gossip *gossip)
-{
-    if (gossip->round_count == 0)
-        refill_round(gossip);
+static struct member *next_in_round(struct gossip *gossip) {
+    if (gossip->round_count == 0) refill_round(gossip);
     while (gossip->round_count > 0) {
         struct member *member = members_find(gossip, &gossip->round[--gossip->round_count]);
-        if (member && member_is_visible(member))
-            return member;
+        if (member && member_is_visible(member)) return member;
     }
     return NULL;
 }
 
-static void probe_in_turn(struct gossip *gossip)
-{
+static void probe_in_turn(struct gossip *gossip) {
     struct member *turn = next_in_round(gossip), *next = successor(gossip);
-    if (turn && turn->probe.deadline_ms == NEVER)
-        probe_member(gossip, turn);
-    if (next && next != turn && next->probe.deadline_ms == NEVER)
-        probe_member(gossip, next);
+    if (turn && turn->probe.deadline_ms == NEVER) probe_member(gossip, turn);
+    if (next && next != turn && next->probe.deadline_ms == NEVER) probe_member(gossip, next);
     gossip->next_probe_ms = gossip->now_ms + patience(gossip, gossip->limits.probe_interval_ms);
 }
 
-/* A suspect is asked again and again: it lives if one answer comes through, and each question tells it what it is suspected of. */
-static void probe_suspects(struct gossip *gossip)
-{
+/* A suspect is asked again and again: it lives if one answer comes through, and each question tells it what it is
+ * suspected of. */
+static void probe_suspects(struct gossip *gossip) {
     gossip->next_hard_probe_ms = NEVER;
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = gossip->members.items[i];
-        if (member->state != MEMBER_SUSPECT)
-            continue;
+        if (member->state != MEMBER_SUSPECT) continue;
         probe_member(gossip, member);
         gossip->next_hard_probe_ms = gossip->now_ms + gossip->limits.probe_interval_ms / 3 + 1;
     }
 }
 
-bool probe_in_partition(struct gossip *gossip)
-{
+bool probe_in_partition(struct gossip *gossip) {
     uint32_t suspects = 0;
     for (size_t i = 0; i < gossip->members.count; i++)
         suspects += gossip->members.items[i]->state == MEMBER_SUSPECT;
@@ -273,17 +235,14 @@ bool probe_in_partition(struct gossip *gossip)
         gossip->partition_since_ms = NEVER;
         return false;
     }
-    if (gossip->partition_since_ms == NEVER)
-        gossip->partition_since_ms = gossip->now_ms;
+    if (gossip->partition_since_ms == NEVER) gossip->partition_since_ms = gossip->now_ms;
     return gossip->now_ms < gossip->partition_since_ms + PARTITION_MAX_MS;
 }
 
-void probe_tick(struct gossip *gossip)
-{
+void probe_tick(struct gossip *gossip) {
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = gossip->members.items[i];
-        if (gossip->now_ms < member->probe.deadline_ms)
-            continue;
+        if (gossip->now_ms < member->probe.deadline_ms) continue;
         if (member->probe.stage == 1)
             ask_helpers(gossip, member);
         else
@@ -292,25 +251,20 @@ void probe_tick(struct gossip *gossip)
     for (size_t i = 0; i < RELAYS_MAX; i++)
         if (gossip->relays[i].used && gossip->now_ms >= gossip->relays[i].deadline_ms)
             relay_answer(gossip, &gossip->relays[i], false);
-    if (gossip->now_ms >= gossip->next_hard_probe_ms)
-        probe_suspects(gossip);
-    if (gossip->now_ms >= gossip->next_probe_ms)
-        probe_in_turn(gossip);
+    if (gossip->now_ms >= gossip->next_hard_probe_ms) probe_suspects(gossip);
+    if (gossip->now_ms >= gossip->next_probe_ms) probe_in_turn(gossip);
 }
 
-uint64_t probe_deadline_ms(const struct gossip *gossip)
-{
+uint64_t probe_deadline_ms(const struct gossip *gossip) {
     uint64_t deadline = earlier(gossip->next_probe_ms, gossip->next_hard_probe_ms);
     for (size_t i = 0; i < gossip->members.count; i++)
         deadline = earlier(deadline, gossip->members.items[i]->probe.deadline_ms);
     for (size_t i = 0; i < RELAYS_MAX; i++)
-        if (gossip->relays[i].used)
-            deadline = earlier(deadline, gossip->relays[i].deadline_ms);
+        if (gossip->relays[i].used) deadline = earlier(deadline, gossip->relays[i].deadline_ms);
     return deadline;
 }
 
-void probe_forget(struct gossip *gossip)
-{
+void probe_forget(struct gossip *gossip) {
     for (size_t i = 0; i < gossip->members.count; i++)
         gossip->members.items[i]->probe.deadline_ms = NEVER;
 }

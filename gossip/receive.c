@@ -4,8 +4,7 @@
 #include <string.h>
 
 /* What would tell the speaker about the registry or about other members. */
-static bool asks_for_the_table(const struct gossip *gossip, const struct message *message)
-{
+static bool asks_for_the_table(const struct gossip *gossip, const struct message *message) {
     switch (message->kind) {
     case MESSAGE_WHO: return !id_equal(&message->version.id, &gossip->self->id);
     case MESSAGE_HAVE:
@@ -19,11 +18,9 @@ static bool asks_for_the_table(const struct gossip *gossip, const struct message
     }
 }
 
-static void handle(struct gossip *gossip, const struct message *message)
-{
+static void handle(struct gossip *gossip, const struct message *message) {
     /* The gossip key alone gives nothing: who has no valid token learns who we are, to judge us, and no more (G11). */
-    if (asks_for_the_table(gossip, message) && !(gossip->sender && gossip->sender->known))
-        return;
+    if (asks_for_the_table(gossip, message) && !(gossip->sender && gossip->sender->known)) return;
     switch (message->kind) {
     case MESSAGE_HEAD: evidence_on_head(gossip, message->bytes, message->size); break;
     case MESSAGE_ENTRY: repair_on_entry(gossip, message); break;
@@ -50,83 +47,73 @@ static void handle(struct gossip *gossip, const struct message *message)
     case MESSAGE_HAD: rumors_on_had(gossip, message); break;
     case MESSAGE_DIGEST: repair_on_digest(gossip, message->number); break;
     case MESSAGE_BUCKETS:
-        if (message->size == MESSAGE_BUCKET_COUNT * 8)
-            repair_on_buckets(gossip, message->bytes);
+        if (message->size == MESSAGE_BUCKET_COUNT * 8) repair_on_buckets(gossip, message->bytes);
         break;
     case MESSAGE_VERSIONS: repair_on_versions(gossip, message); break;
     case MESSAGE_WANT: repair_on_want(gossip, message); break;
     case MESSAGE_WANT_CHUNK: repair_on_want_chunk(gossip, message); break;
     case MESSAGE_CHUNK: repair_on_chunk(gossip, message); break;
     case MESSAGE_SEEN_AT:
-        if (gossip->source_proven)
-            own_seen_at(gossip, &message->address);
+        if (gossip->source_proven) own_seen_at(gossip, &message->address);
         break;
     }
 }
 
-/* The path of a verified member moves only to where its owner proves to be; before that any address will do, within the allowance of strangers. */
-static void note_path(struct gossip *gossip, struct member *member)
-{
-    if (!gossip->source_proven && member->path_proven)
-        return;
-    if (gossip->source_proven || member->path.family == 0 || !member->known)
-        member->path = gossip->source;
+/* The path of a verified member moves only to where its owner proves to be; before that any address will do, within the
+ * allowance of strangers. */
+static void note_path(struct gossip *gossip, struct member *member) {
+    if (!gossip->source_proven && member->path_proven) return;
+    if (gossip->source_proven || member->path.family == 0 || !member->known) member->path = gossip->source;
     if (address_equal(&member->path, &gossip->source))
         memcpy(member->echo, gossip->header->cookie, sizeof member->echo);
     member->path_proven = gossip->source_proven;
 }
 
-static void note_sender(struct gossip *gossip)
-{
+static void note_sender(struct gossip *gossip) {
     const struct packet_header *header = gossip->header;
     gossip->sender = members_make(gossip, &header->id);
     struct member *sender = gossip->sender;
-    if (!sender)
-        return;
+    if (!sender) return;
     note_path(gossip, sender);
-    if (gossip->source_proven && sender->known && header->epoch == sender->epoch)
-        own_heard(gossip, sender);
+    if (gossip->source_proven && sender->known && header->epoch == sender->epoch) own_heard(gossip, sender);
 }
 
 /* After its messages: what we still need from it, and what it needs to hear from us. */
-static void complete(struct gossip *gossip)
-{
+static void complete(struct gossip *gossip) {
     struct member *sender = gossip->sender;
     const struct packet_header *header = gossip->header;
-    if (!sender)
-        return;
-    if (!sender->known)
-        identity_ask(gossip, sender);
+    if (!sender) return;
+    if (!sender->known) identity_ask(gossip, sender);
     if (header->epoch < sender->epoch || (header->epoch == sender->epoch && header->incarnation < sender->incarnation))
         evidence_answer_older(gossip, sender);
-    bool lags = header->epoch > sender->epoch || (header->epoch == sender->epoch && (header->incarnation > sender->incarnation ||
-                                                                                    header->sequence > sender->registry.sequence));
-    if (sender->known && lags)
-        repair_want(gossip, sender, sender);
+    bool lags = header->epoch > sender->epoch ||
+                (header->epoch == sender->epoch &&
+                 (header->incarnation > sender->incarnation || header->sequence > sender->registry.sequence));
+    if (sender->known && lags) repair_want(gossip, sender, sender);
     if (gossip->reply_open) {
-        bool holds_old = header->holds_epoch != gossip->self->epoch || header->holds_incarnation < gossip->self->incarnation;
+        bool holds_old =
+            header->holds_epoch != gossip->self->epoch || header->holds_incarnation < gossip->self->incarnation;
         if (holds_old) {
             struct message head = evidence_head_of(gossip->self);
             reply_add(gossip, &head);
         }
-        if (!member_is_visible(sender) && !sender->refused) /* an answer would not make a refused one visible, only beget the next question */
+        if (!member_is_visible(sender) &&
+            !sender->refused) /* an answer would not make a refused one visible, only beget the next question */
             probe_add_to_reply(gossip, sender);
     }
 }
 
-/* A packet under our own id that we did not send: our key has another holder, or it is what we said in an earlier life. */
-static void receive_from_namesake(struct gossip *gossip, struct wire_in *in)
-{
+/* A packet under our own id that we did not send: our key has another holder, or it is what we said in an earlier life.
+ */
+static void receive_from_namesake(struct gossip *gossip, struct wire_in *in) {
     struct message message;
     while (message_get(in, &message))
-        if (message.kind == MESSAGE_HEAD)
-            evidence_on_head(gossip, message.bytes, message.size);
+        if (message.kind == MESSAGE_HEAD) evidence_on_head(gossip, message.bytes, message.size);
     /* Whoever it is gets our head, so that both learn of each other. */
     evidence_answer_older(gossip, gossip->self);
 }
 
-void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size)
-{
+void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
     struct wire_in in;
     struct packet_header header;
     wire_in_init(&in, plain, size);
@@ -150,8 +137,7 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size)
             handle(gossip, &message);
         complete(gossip);
     }
-    if (in.failed)
-        gossip->counters.malformed++;
+    if (in.failed) gossip->counters.malformed++;
     if (gossip->reply_open) {
         gossip->reply.member = gossip->sender;
         packet_end(gossip, &gossip->reply, true);

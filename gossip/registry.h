@@ -1,7 +1,8 @@
 /* One owner's part of the registry: its checkpoint, the log above it, and the rows they make.
  *
- * rows is always exactly the owner's state at sequence: an entry is applied wholly or not at all, and a checkpoint takes the place of everything at once.
- * Deletes exist only in the log; only the owner drops them, by signing a head with a newer checkpoint. The caller has checked signatures.
+ * rows is always exactly the owner's state at sequence: an entry is applied wholly or not at all, and a checkpoint
+ * takes the place of everything at once. Deletes exist only in the log; only the owner drops them, by signing a head
+ * with a newer checkpoint. The caller has checked signatures.
  */
 #ifndef GOSSIP_REGISTRY_H
 #define GOSSIP_REGISTRY_H
@@ -19,7 +20,8 @@ struct log_entry {
 };
 
 struct registry_limits {
-    uint32_t rows_max;        /* of each kind, as the owner keeps it; a replica bears four times that in all, because changes pass through larger states */
+    uint32_t rows_max; /* of each kind, as the owner keeps it; a replica bears four times that in all, because changes
+                          pass through larger states */
     uint32_t owner_bytes_max; /* of filters, and of a checkpoint */
     uint32_t log_entries_max; /* as the owner keeps it; a replica bears four times that */
 };
@@ -51,7 +53,7 @@ struct registry_watch {
 enum registry_result {
     REGISTRY_OK = 0,
     REGISTRY_REPEATED = 1,
-    REGISTRY_GAP = 2,        /* kept if it was near; ask for what lies between */
+    REGISTRY_GAP = 2, /* kept if it was near; ask for what lies between */
     REGISTRY_OTHER_EPOCH = 3,
     REGISTRY_NO_MEMORY = -1, /* nothing changed; it will be offered again */
     REGISTRY_REFUSED = -2    /* over a limit, or a head that contradicts its log */
@@ -63,20 +65,24 @@ void registry_reset(struct registry *registry, uint64_t epoch);
 
 /* What would registry_apply say, before the signature is worth checking? */
 enum registry_result registry_expects(const struct registry *registry, const struct entry *entry);
-enum registry_result registry_apply(struct registry *registry, const struct gossip_crypto *crypto, const struct registry_limits *limits,
+enum registry_result registry_apply(struct registry *registry, const struct gossip_crypto *crypto,
+                                    const struct registry_limits *limits, const uint8_t *bytes, size_t size,
+                                    const struct registry_watch *watch);
+
+/* A verified head of this epoch. Folds the log when we hold T already (OK), or says GAP: the checkpoint must be fetched
+ * (staging is prepared). An empty checkpoint needs no fetching and is taken at once. */
+enum registry_result registry_head(struct registry *registry, const struct gossip_crypto *crypto,
+                                   const struct registry_limits *limits, const struct head *head, const uint8_t *bytes,
+                                   size_t size, const struct registry_watch *watch);
+
+/* One chunk of a checkpoint that is being fetched. OK: committed. GAP: more chunks wanted. REPEATED: not ours. REFUSED:
+ * the whole was not what the head promised; it starts again. */
+enum registry_result registry_chunk(struct registry *registry, const struct gossip_crypto *crypto,
+                                    const struct registry_limits *limits, uint64_t checkpoint, uint64_t index,
                                     const uint8_t *bytes, size_t size, const struct registry_watch *watch);
 
-/* A verified head of this epoch. Folds the log when we hold T already (OK), or says GAP: the checkpoint must be fetched (staging is prepared).
- * An empty checkpoint needs no fetching and is taken at once. */
-enum registry_result registry_head(struct registry *registry, const struct gossip_crypto *crypto, const struct registry_limits *limits, const struct head *head,
-                                   const uint8_t *bytes, size_t size, const struct registry_watch *watch);
-
-/* One chunk of a checkpoint that is being fetched. OK: committed. GAP: more chunks wanted. REPEATED: not ours. REFUSED: the whole was not what the
- * head promised; it starts again. */
-enum registry_result registry_chunk(struct registry *registry, const struct gossip_crypto *crypto, const struct registry_limits *limits, uint64_t checkpoint,
-                                    uint64_t index, const uint8_t *bytes, size_t size, const struct registry_watch *watch);
-
-/* Owner only: the present state becomes the checkpoint. The head that names it is given later with registry_set_base_head. */
+/* Owner only: the present state becomes the checkpoint. The head that names it is given later with
+ * registry_set_base_head. */
 bool registry_checkpoint(struct registry *registry);
 void registry_set_base_head(struct registry *registry, const uint8_t *bytes, size_t size);
 void registry_root(const struct registry *registry, const struct gossip_crypto *crypto, uint8_t root[32]);

@@ -29,7 +29,8 @@ bool rows_delete(struct rows *rows, enum gossip_row_kind kind, const char *filte
 size_t rows_count_kind(const struct rows *rows, enum gossip_row_kind kind);
 bool rows_copy(const struct rows *from, struct rows *to);
 
-/* The checkpoint: rows in order, each its kind (1 byte), size (2 bytes, big-endian) and bytes. One state has one encoding. */
+/* The checkpoint: rows in order, each its kind (1 byte), size (2 bytes, big-endian) and bytes. One state has one
+ * encoding. */
 size_t rows_encoded_size(const struct rows *rows);
 void rows_encode(const struct rows *rows, uint8_t *out);
 enum rows_decoded { ROWS_DECODED, ROWS_MALFORMED, ROWS_DECODE_NO_MEMORY };

@@ -1,13 +1,13 @@
-/* Rumours: each interval to three random members, what is new about others. In full until two receivers had it already, then only its name and version; whoever lacks it asks. One slot per
- * member, in its record: the newest takes the place of the older. */
+/* Rumours: each interval to three random members, what is new about others. In full until two receivers had it already,
+ * then only its name and version; whoever lacks it asks. One slot per member, in its record: the newest takes the place
+ * of the older. */
 #include "gossip/state.h"
 
 #define FANOUT 3u
 #define HAD_ENOUGH 2u
 #define PACKET_ENOUGH 900u /* bytes; the rest waits for the next interval */
 
-static uint32_t sends_for(const struct gossip *gossip)
-{
+static uint32_t sends_for(const struct gossip *gossip) {
     uint32_t sends = 4, members = members_visible_count(gossip);
     for (uint32_t n = 10; n < members + 1 && n < 1000000000; n *= 10)
         sends += 4;
@@ -15,74 +15,59 @@ static uint32_t sends_for(const struct gossip *gossip)
 }
 
 /* The first news after a pause goes on at once; rounds stay an interval apart. */
-static void soon(struct gossip *gossip)
-{
+static void soon(struct gossip *gossip) {
     uint64_t due = gossip->last_rumor_ms + gossip->limits.rumor_interval_ms;
     gossip->next_rumor_ms = earlier(gossip->next_rumor_ms, due > gossip->now_ms ? due : gossip->now_ms);
 }
 
-void rumors_head(struct gossip *gossip, struct member *member)
-{
+void rumors_head(struct gossip *gossip, struct member *member) {
     member->rumor.head_sends = sends_for(gossip);
     member->rumor.head_had = 0;
     soon(gossip);
 }
 
-void rumors_entry(struct gossip *gossip, struct member *member, bool known_widely)
-{
+void rumors_entry(struct gossip *gossip, struct member *member, bool known_widely) {
     member->rumor.entry_sends = sends_for(gossip);
     member->rumor.entry_had = known_widely ? HAD_ENOUGH : 0;
     soon(gossip);
 }
 
-void rumors_accusation(struct gossip *gossip, struct member *member)
-{
+void rumors_accusation(struct gossip *gossip, struct member *member) {
     member->rumor.accuse_sends = sends_for(gossip);
     soon(gossip);
-    if (members_visible_count(gossip) - 1 > gossip->limits.eager_members_max)
-        return;
+    if (members_visible_count(gossip) - 1 > gossip->limits.eager_members_max) return;
     /* In a small federation everybody hears at once, the accused too. */
     struct message accusation = evidence_accusation_of(member);
     for (size_t i = 0; i < gossip->members.count; i++)
-        if (member_is_visible(gossip->members.items[i]))
-            send_one(gossip, gossip->members.items[i], &accusation);
+        if (member_is_visible(gossip->members.items[i])) send_one(gossip, gossip->members.items[i], &accusation);
 }
 
-void rumors_say_had(struct gossip *gossip, const struct member *member)
-{
+void rumors_say_had(struct gossip *gossip, const struct member *member) {
     struct message had = {.kind = MESSAGE_HAD, .version = repair_version_of(member)};
     reply_add(gossip, &had);
 }
 
-void rumors_on_had(struct gossip *gossip, const struct message *message)
-{
+void rumors_on_had(struct gossip *gossip, const struct message *message) {
     struct member *member = members_find(gossip, &message->version.id);
-    if (!member || message->version.epoch != member->epoch || !gossip->source_proven)
-        return;
-    if (message->version.incarnation >= member->incarnation)
-        member->rumor.head_had++;
-    if (message->version.sequence >= member->registry.sequence)
-        member->rumor.entry_had++;
+    if (!member || message->version.epoch != member->epoch || !gossip->source_proven) return;
+    if (message->version.incarnation >= member->incarnation) member->rumor.head_had++;
+    if (message->version.sequence >= member->registry.sequence) member->rumor.entry_had++;
 }
 
-static bool pending(const struct member *member)
-{
+static bool pending(const struct member *member) {
     return member->rumor.head_sends || member->rumor.entry_sends || member->rumor.accuse_sends;
 }
 
-static void write_rumor(struct gossip *gossip, struct packet *packet, struct member *about)
-{
+static void write_rumor(struct gossip *gossip, struct packet *packet, struct member *about) {
     struct rumor *rumor = &about->rumor;
     bool name_only = false;
     if (rumor->accuse_sends > 0) {
         bool current = about->state == MEMBER_SUSPECT;
         rumor->accuse_sends = current ? rumor->accuse_sends - 1 : 0;
         struct message accusation = evidence_accusation_of(about);
-        if (current)
-            packet_add(gossip, packet, &accusation);
+        if (current) packet_add(gossip, packet, &accusation);
     }
-    if (packet->member == about)
-        return;
+    if (packet->member == about) return;
     if (rumor->head_sends > 0) {
         rumor->head_sends--;
         struct message head = evidence_head_of(about);
@@ -108,24 +93,20 @@ static void write_rumor(struct gossip *gossip, struct packet *packet, struct mem
     }
 }
 
-static void tell(struct gossip *gossip, struct member *to)
-{
+static void tell(struct gossip *gossip, struct member *to) {
     struct packet packet;
     struct gossip_address route = member_route(to);
     packet_begin(&packet, to, &route);
     size_t count = gossip->members.count, start = chance_below(&gossip->chance, (uint32_t)count);
     for (size_t i = 0; i < count && packet.out.size < PACKET_ENOUGH; i++) {
         struct member *about = gossip->members.items[(start + i) % count];
-        if (pending(about) && (about->known || about->self))
-            write_rumor(gossip, &packet, about);
+        if (pending(about) && (about->known || about->self)) write_rumor(gossip, &packet, about);
     }
     packet_end(gossip, &packet, false);
 }
 
-void rumors_tick(struct gossip *gossip)
-{
-    if (gossip->now_ms < gossip->next_rumor_ms)
-        return;
+void rumors_tick(struct gossip *gossip) {
+    if (gossip->now_ms < gossip->next_rumor_ms) return;
     struct member *some[FANOUT];
     size_t count = members_pick(gossip, some, FANOUT, NULL);
     for (size_t i = 0; i < count; i++)
@@ -137,7 +118,6 @@ void rumors_tick(struct gossip *gossip)
             soon(gossip);
 }
 
-uint64_t rumors_deadline_ms(const struct gossip *gossip)
-{
+uint64_t rumors_deadline_ms(const struct gossip *gossip) {
     return gossip->next_rumor_ms;
 }

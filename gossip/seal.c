@@ -9,14 +9,11 @@
 #define TAG_SIZE 16u
 _Static_assert(HEADER_SIZE + TAG_SIZE == SEAL_OVERHEAD, "the envelope as PROTOCOL.md draws it");
 
-bool seal_init(struct seal *seal, const struct gossip_options *options, struct chance *chance)
-{
+bool seal_init(struct seal *seal, const struct gossip_options *options, struct chance *chance) {
     memset(seal, 0, sizeof *seal);
-    if (options->key_count < 1 || options->key_count > GOSSIP_KEYS_MAX || !options->federation)
-        return false;
+    if (options->key_count < 1 || options->key_count > GOSSIP_KEYS_MAX || !options->federation) return false;
     seal->federation_size = strlen(options->federation);
-    if (seal->federation_size > SEAL_FEDERATION_MAX)
-        return false;
+    if (seal->federation_size > SEAL_FEDERATION_MAX) return false;
     memcpy(seal->federation, options->federation, seal->federation_size);
     memcpy(seal->keys, options->keys, options->key_count * sizeof *options->keys);
     seal->key_count = options->key_count;
@@ -24,16 +21,14 @@ bool seal_init(struct seal *seal, const struct gossip_options *options, struct c
     return true;
 }
 
-static size_t associated_data(const struct seal *seal, const uint8_t *header, uint8_t out[5 + SEAL_FEDERATION_MAX])
-{
+static size_t associated_data(const struct seal *seal, const uint8_t *header, uint8_t out[5 + SEAL_FEDERATION_MAX]) {
     memcpy(out, header, 5);
     memcpy(out + 5, seal->federation, seal->federation_size);
     return 5 + seal->federation_size;
 }
 
-size_t seal_close(struct seal *seal, const struct gossip_crypto *crypto, struct chance *chance, const uint8_t *plain, size_t size,
-                  uint8_t out[GOSSIP_DATAGRAM_MAX])
-{
+size_t seal_close(struct seal *seal, const struct gossip_crypto *crypto, struct chance *chance, const uint8_t *plain,
+                  size_t size, uint8_t out[GOSSIP_DATAGRAM_MAX]) {
     assert(size <= SEAL_PLAIN_MAX);
     if (seal->counter == UINT32_MAX) {
         wire_store_u64(seal->prefix, chance_next(chance));
@@ -52,16 +47,15 @@ size_t seal_close(struct seal *seal, const struct gossip_crypto *crypto, struct 
     return size + SEAL_OVERHEAD;
 }
 
-long seal_open(const struct seal *seal, const struct gossip_crypto *crypto, const uint8_t *bytes, size_t size, uint8_t out[SEAL_PLAIN_MAX], bool *own)
-{
-    if (size < SEAL_OVERHEAD || size > GOSSIP_DATAGRAM_MAX || bytes[0] != SEAL_VERSION)
-        return -1;
+long seal_open(const struct seal *seal, const struct gossip_crypto *crypto, const uint8_t *bytes, size_t size,
+               uint8_t out[SEAL_PLAIN_MAX], bool *own) {
+    if (size < SEAL_OVERHEAD || size > GOSSIP_DATAGRAM_MAX || bytes[0] != SEAL_VERSION) return -1;
     uint8_t aad[5 + SEAL_FEDERATION_MAX];
     size_t aad_size = associated_data(seal, bytes, aad);
     for (size_t i = 0; i < seal->key_count; i++) {
-        if (memcmp(seal->keys[i].id, bytes + 1, 4) != 0)
-            continue;
-        if (!crypto->open(crypto->context, seal->keys[i].key, bytes + 5, aad, aad_size, bytes + HEADER_SIZE, size - HEADER_SIZE, out))
+        if (memcmp(seal->keys[i].id, bytes + 1, 4) != 0) continue;
+        if (!crypto->open(crypto->context, seal->keys[i].key, bytes + 5, aad, aad_size, bytes + HEADER_SIZE,
+                          size - HEADER_SIZE, out))
             continue;
         *own = memcmp(bytes + 5, seal->prefix, 8) == 0;
         return (long)(size - SEAL_OVERHEAD);

@@ -1,8 +1,8 @@
 /* The envelope of a datagram: version (1 byte), key id (4), nonce (12), AES-256-GCM ciphertext, tag (16).
  *
- * Associated data is the version, the key id and the name of the federation, so that a datagram of another federation does not open even
- * under the same key. The nonce is 8 bytes drawn from the seed at start and a 4-byte counter; when the counter wraps a new
- * prefix is drawn. So no key sees a nonce twice as long as no two starts share a seed.
+ * Associated data is the version, the key id and the name of the federation, so that a datagram of another federation
+ * does not open even under the same key. The nonce is 8 bytes drawn from the seed at start and a 4-byte counter; when
+ * the counter wraps a new prefix is drawn. So no key sees a nonce twice as long as no two starts share a seed.
  */
 #ifndef GOSSIP_SEAL_H
 #define GOSSIP_SEAL_H
@@ -27,9 +27,10 @@ struct seal {
 /* False if an option is out of range. */
 bool seal_init(struct seal *seal, const struct gossip_options *options, struct chance *chance);
 /* Returns the sealed size, or 0 when the crypto has failed. size is at most SEAL_PLAIN_MAX. */
-size_t seal_close(struct seal *seal, const struct gossip_crypto *crypto, struct chance *chance, const uint8_t *plain, size_t size,
-                  uint8_t out[GOSSIP_DATAGRAM_MAX]);
+size_t seal_close(struct seal *seal, const struct gossip_crypto *crypto, struct chance *chance, const uint8_t *plain,
+                  size_t size, uint8_t out[GOSSIP_DATAGRAM_MAX]);
 /* Returns the plain size, or -1. *own says that this very process sealed it. */
-long seal_open(const struct seal *seal, const struct gossip_crypto *crypto, const uint8_t *bytes, size_t size, uint8_t out[SEAL_PLAIN_MAX], bool *own);
+long seal_open(const struct seal *seal, const struct gossip_crypto *crypto, const uint8_t *bytes, size_t size,
+               uint8_t out[SEAL_PLAIN_MAX], bool *own);
 
 #endif

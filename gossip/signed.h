@@ -13,11 +13,11 @@
 struct head {
     struct member_id id;
     uint64_t epoch, incarnation;
-    uint64_t sequence;            /* of its log, when this was signed */
-    uint64_t checkpoint_sequence; /* T */
-    uint64_t checkpoint_size;     /* bytes */
-    uint8_t checkpoint_root[32];  /* SHA-256 of the checkpoint */
-    uint8_t checkpoint_chain[8];  /* chain hash at T */
+    uint64_t sequence;             /* of its log, when this was signed */
+    uint64_t checkpoint_sequence;  /* T */
+    uint64_t checkpoint_size;      /* bytes */
+    uint8_t checkpoint_root[32];   /* SHA-256 of the checkpoint */
+    uint8_t checkpoint_chain[8];   /* chain hash at T */
     struct gossip_address address; /* family 0: where its packets come from */
     char name[GOSSIP_NAME_MAX + 1];
     bool leaving;
@@ -29,7 +29,8 @@ size_t head_sign(const struct head *head, const struct gossip_crypto *crypto, ui
 bool head_read(const uint8_t *bytes, size_t size, struct head *head);
 
 /* Checks the signature of either object. */
-bool signed_verify(const uint8_t *bytes, size_t size, const struct gossip_crypto *crypto, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE]);
+bool signed_verify(const uint8_t *bytes, size_t size, const struct gossip_crypto *crypto,
+                   const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE]);
 
 /* An entry: array of id, epoch, sequence, then for each operation its kind (| ENTRY_DELETE) and the filter. */
 #define ENTRY_DELETE 0x10u

@@ -3,48 +3,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void drop_early(struct staging *staging)
-{
+static void drop_early(struct staging *staging) {
     for (size_t i = 0; i < STAGING_WINDOW; i++)
         free(staging->early[i]);
     memset(staging->early, 0, sizeof staging->early);
 }
 
-void staging_free(struct staging *staging)
-{
+void staging_free(struct staging *staging) {
     drop_early(staging);
     free(staging->bytes);
     memset(staging, 0, sizeof *staging);
 }
 
-uint64_t staging_chunks(const struct staging *staging)
-{
+uint64_t staging_chunks(const struct staging *staging) {
     return (staging->head.checkpoint_size + MESSAGE_CHUNK_SIZE - 1) / MESSAGE_CHUNK_SIZE;
 }
 
-uint64_t staging_next(const struct staging *staging)
-{
+uint64_t staging_next(const struct staging *staging) {
     return (staging->size + MESSAGE_CHUNK_SIZE - 1) / MESSAGE_CHUNK_SIZE;
 }
 
-bool staging_complete(const struct staging *staging)
-{
+bool staging_complete(const struct staging *staging) {
     return staging->size == staging->head.checkpoint_size;
 }
 
-static size_t chunk_size(const struct staging *staging, uint64_t index)
-{
+static size_t chunk_size(const struct staging *staging, uint64_t index) {
     uint64_t left = staging->head.checkpoint_size - index * MESSAGE_CHUNK_SIZE;
     return left < MESSAGE_CHUNK_SIZE ? (size_t)left : MESSAGE_CHUNK_SIZE;
 }
 
-static bool append(struct staging *staging, const uint8_t *bytes, size_t size)
-{
+static bool append(struct staging *staging, const uint8_t *bytes, size_t size) {
     if (staging->size + size > staging->room) {
         size_t room = staging->room ? staging->room * 2 : 4 * MESSAGE_CHUNK_SIZE;
         uint8_t *grown = realloc(staging->bytes, room);
-        if (!grown)
-            return false;
+        if (!grown) return false;
         staging->bytes = grown;
         staging->room = room;
     }
@@ -53,27 +45,23 @@ static bool append(struct staging *staging, const uint8_t *bytes, size_t size)
     return true;
 }
 
-enum staging_result staging_add(struct staging *staging, uint64_t index, const uint8_t *bytes, size_t size)
-{
+enum staging_result staging_add(struct staging *staging, uint64_t index, const uint8_t *bytes, size_t size) {
     uint64_t next = staging_next(staging);
-    if (index < next || index >= staging_chunks(staging) || index > next + STAGING_WINDOW || size != chunk_size(staging, index))
+    if (index < next || index >= staging_chunks(staging) || index > next + STAGING_WINDOW ||
+        size != chunk_size(staging, index))
         return STAGING_USELESS;
     if (index > next) {
         uint8_t **slot = &staging->early[index % STAGING_WINDOW];
-        if (*slot)
-            return STAGING_USELESS;
+        if (*slot) return STAGING_USELESS;
         *slot = malloc(size);
-        if (!*slot)
-            return STAGING_NO_MEMORY;
+        if (!*slot) return STAGING_NO_MEMORY;
         memcpy(*slot, bytes, size);
         return STAGING_TAKEN;
     }
-    if (!append(staging, bytes, size))
-        return STAGING_NO_MEMORY;
+    if (!append(staging, bytes, size)) return STAGING_NO_MEMORY;
     for (next = index + 1; next < staging_chunks(staging); next++) {
         uint8_t **slot = &staging->early[next % STAGING_WINDOW];
-        if (!*slot || !append(staging, *slot, chunk_size(staging, next)))
-            break;
+        if (!*slot || !append(staging, *slot, chunk_size(staging, next))) break;
         free(*slot);
         *slot = NULL;
     }

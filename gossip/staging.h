@@ -1,5 +1,6 @@
-/* A checkpoint on its way: chunks in order, with a small window for those that came early. Memory grows with what arrived, never with what was promised.
- * Kept per (epoch, T): an owner that writes a new checkpoint, or dies, in the middle does not make the older transfer worthless. */
+/* A checkpoint on its way: chunks in order, with a small window for those that came early. Memory grows with what
+ * arrived, never with what was promised. Kept per (epoch, T): an owner that writes a new checkpoint, or dies, in the
+ * middle does not make the older transfer worthless. */
 #ifndef GOSSIP_STAGING_H
 #define GOSSIP_STAGING_H
 
@@ -16,8 +17,8 @@ struct staging {
     uint8_t *bytes;
     size_t size, room;
     uint8_t *early[STAGING_WINDOW]; /* chunks next + 1 + i */
-    uint64_t retry_ms;   /* when to ask again, if nothing comes */
-    uint64_t asked_up_to; /* chunks below were asked for */
+    uint64_t retry_ms;              /* when to ask again, if nothing comes */
+    uint64_t asked_up_to;           /* chunks below were asked for */
 };
 
 void staging_free(struct staging *staging);

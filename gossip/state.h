@@ -1,5 +1,5 @@
-/* The inside of a gossip, shared by the files of this folder. One member record holds all that is known of one broker; each file owns the fields of
- * its verb. */
+/* The inside of a gossip, shared by the files of this folder. One member record holds all that is known of one broker;
+ * each file owns the fields of its verb. */
 #ifndef GOSSIP_STATE_H
 #define GOSSIP_STATE_H
 
@@ -10,10 +10,11 @@
 #include "gossip/suspicion.h"
 
 #define BOOTSTRAP_MAX 64u
-#define STRANGERS_MAX 64u    /* unproven addresses whose bytes are counted */
-#define UNVERIFIED_MAX 256u  /* members whose token we have not seen; strangers replace one another, never a verified one */
-#define RELAYS_MAX 64u       /* probes made for others and not yet answered */
-#define ACCUSED_MAX 8u       /* different members one accuser has accused lately */
+#define STRANGERS_MAX 64u /* unproven addresses whose bytes are counted */
+#define UNVERIFIED_MAX                                                                                                 \
+    256u               /* members whose token we have not seen; strangers replace one another, never a verified one */
+#define RELAYS_MAX 64u /* probes made for others and not yet answered */
+#define ACCUSED_MAX 8u /* different members one accuser has accused lately */
 #define NEVER UINT64_MAX
 
 /* rumors.c: what is still to be told about one member. The newest takes the place of the older. */
@@ -27,7 +28,7 @@ struct probe {
     uint64_t number; /* of the newest ping; 0 none outstanding */
     uint64_t sent_ms;
     uint64_t deadline_ms; /* NEVER when nothing is outstanding */
-    uint8_t stage;   /* 1 direct, 2 indirect too */
+    uint8_t stage;        /* 1 direct, 2 indirect too */
     uint8_t helpers, nacks;
 };
 
@@ -46,7 +47,7 @@ struct member {
     bool refused;
     uint8_t refused_hash[8];
     uint64_t refused_event_ms, refused_told_ms, refused_us_ms; /* next allowed */
-    uint64_t who_asked_ms; /* next allowed */
+    uint64_t who_asked_ms;                                     /* next allowed */
     char name[GOSSIP_NAME_MAX + 1];
     uint8_t waiting_head[HEAD_SIZE_MAX]; /* not checked yet: its key is not known */
     size_t waiting_head_size;
@@ -60,13 +61,13 @@ struct member {
     uint64_t accused_epoch, accused_incarnation; /* the highest at which it was suspected */
     uint64_t down_epoch, down_incarnation;       /* the highest at which we held it dead */
     struct member_id accuser;
-    bool visible_told;   /* its rows are known to our caller */
-    bool resync;         /* an event was lost for want of memory: tell all again */
+    bool visible_told; /* its rows are known to our caller */
+    bool resync;       /* an event was lost for want of memory: tell all again */
     uint64_t down_since_ms, made_ms, evidence_sent_ms;
 
     /* contact */
-    uint64_t heard_ms;   /* its last answer to a ping of ours, or NEVER */
-    uint64_t fresh_epoch; /* the epoch that answered, 0 none: it was proved alive */
+    uint64_t heard_ms;          /* its last answer to a ping of ours, or NEVER */
+    uint64_t fresh_epoch;       /* the epoch that answered, 0 none: it was proved alive */
     struct gossip_address path; /* where its last proven packet came from */
     bool path_proven;
     uint8_t echo[8];
@@ -128,7 +129,7 @@ struct stranger {
 
 struct bootstrap {
     struct gossip_address address;
-    uint64_t number; /* of the dial that is not answered yet */
+    uint64_t number;         /* of the dial that is not answered yet */
     struct member_id member; /* who answered there last */
     bool answered, self;
 };
@@ -223,12 +224,14 @@ bool id_equal(const struct member_id *a, const struct member_id *b);
 /* ---- events.c ---- */
 void event_member(struct gossip *gossip, struct member *member);
 void event_rows_all(struct gossip *gossip, struct member *member);
-void event_row(void *context, enum gossip_row_kind kind, const char *filter, size_t size, bool active); /* context: struct event_rows */
+void event_row(void *context, enum gossip_row_kind kind, const char *filter, size_t size,
+               bool active); /* context: struct event_rows */
 struct event_rows {
     struct gossip *gossip;
     struct member *member;
 };
-void event_plain(struct gossip *gossip, enum gossip_event_kind kind, const struct member *member, uint64_t epoch, uint64_t sequence, const char *text);
+void event_plain(struct gossip *gossip, enum gossip_event_kind kind, const struct member *member, uint64_t epoch,
+                 uint64_t sequence, const char *text);
 void events_free(struct gossip *gossip);
 void events_resync(struct gossip *gossip);
 
@@ -319,7 +322,8 @@ void repair_on_versions(struct gossip *gossip, const struct message *message);
 void repair_on_want(struct gossip *gossip, const struct message *message);
 void repair_on_want_chunk(struct gossip *gossip, const struct message *message);
 void repair_on_chunk(struct gossip *gossip, const struct message *message);
-void repair_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes, size_t size);
+void repair_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
+                 size_t size);
 void repair_with(struct gossip *gossip, struct member *member);
 void repair_tick(struct gossip *gossip);
 uint64_t repair_deadline_ms(const struct gossip *gossip);
@@ -331,8 +335,7 @@ void rejoin_on_own_packet(struct gossip *gossip, const uint8_t *plain, size_t si
 void rejoin_tick(struct gossip *gossip);
 uint64_t rejoin_deadline_ms(const struct gossip *gossip);
 
-static inline uint64_t earlier(uint64_t a, uint64_t b)
-{
+static inline uint64_t earlier(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 

@@ -1,5 +1,5 @@
-/* How long a member stays suspected: Lifeguard section IV.B. Three times the minimum with no independent accuser, shrinking with each to the minimum; when nobody else
- * could confirm (two members) it is the minimum at once. */
+/* How long a member stays suspected: Lifeguard section IV.B. Three times the minimum with no independent accuser,
+ * shrinking with each to the minimum; when nobody else could confirm (two members) it is the minimum at once. */
 #ifndef GOSSIP_SUSPICION_H
 #define GOSSIP_SUSPICION_H
 

@@ -1,8 +1,8 @@
 /* msgpack in both directions, bounded: the one place that knows the encoding.
  *
- * Writing goes into the caller's buffer, reading is a cursor over borrowed bytes. Both remember the first failure, after which
- * writing does nothing and reading gives zeros, so that a caller checks once at the end. Nothing is allocated, and a length read
- * from the wire is believed only when its bytes are there.
+ * Writing goes into the caller's buffer, reading is a cursor over borrowed bytes. Both remember the first failure,
+ * after which writing does nothing and reading gives zeros, so that a caller checks once at the end. Nothing is
+ * allocated, and a length read from the wire is believed only when its bytes are there.
  */
 #ifndef GOSSIP_WIRE_H
 #define GOSSIP_WIRE_H

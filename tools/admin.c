@@ -34,16 +34,30 @@ static void complain_about(CURLcode result, const char *url, const char *detail)
     switch (result) {
     case CURLE_COULDNT_RESOLVE_HOST: complain("%s: unknown host; check its spelling in --admin", url); return;
     case CURLE_COULDNT_CONNECT:
-        complain("%s: nothing answers there; is hobnobd running, and is this its listen.admin? Name another with --admin URL", url);
+        complain("%s: nothing answers there; is hobnobd running, and is this its listen.admin? Name another with "
+                 "--admin URL",
+                 url);
         return;
-    case CURLE_OPERATION_TIMEDOUT: complain("%s: no answer in time; is the host up, and is this hobnobd's listen.admin? Name another with --admin URL", url); return;
-    case CURLE_WRITE_ERROR: complain("%s: the answer is larger than %u MiB or memory is short; ask with curl instead", url, ANSWER_MAX >> 20); return;
+    case CURLE_OPERATION_TIMEDOUT:
+        complain(
+            "%s: no answer in time; is the host up, and is this hobnobd's listen.admin? Name another with --admin URL",
+            url);
+        return;
+    case CURLE_WRITE_ERROR:
+        complain("%s: the answer is larger than %u MiB or memory is short; ask with curl instead", url,
+                 ANSWER_MAX >> 20);
+        return;
     case CURLE_GOT_NOTHING:
     case CURLE_RECV_ERROR:
     case CURLE_WEIRD_SERVER_REPLY:
     case CURLE_UNSUPPORTED_PROTOCOL:
-    case CURLE_HTTP2: complain("%s: that is not an admin port; name hobnobd's listen.admin with --admin URL", url); return;
-    default: complain("%s: %s; name hobnobd's listen.admin with --admin URL", url, *detail != '\0' ? detail : curl_easy_strerror(result)); return;
+    case CURLE_HTTP2:
+        complain("%s: that is not an admin port; name hobnobd's listen.admin with --admin URL", url);
+        return;
+    default:
+        complain("%s: %s; name hobnobd's listen.admin with --admin URL", url,
+                 *detail != '\0' ? detail : curl_easy_strerror(result));
+        return;
     }
 }
 
@@ -56,7 +70,8 @@ static bool fetch(const char *url, const char *shown, struct answer *answer, lon
     }
     curl_easy_setopt(curl, CURLOPT_URL, url);
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-    curl_easy_setopt(curl, CURLOPT_PROXY, ""); /* an admin port is near; a proxy from the environment would only get in between */
+    curl_easy_setopt(curl, CURLOPT_PROXY,
+                     ""); /* an admin port is near; a proxy from the environment would only get in between */
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_CONNECTTIMEOUT_MS, CONNECT_TIMEOUT_MS);
     curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, TIMEOUT_MS);
@@ -77,13 +92,15 @@ static json_t *understand(const struct answer *answer, long status, const char *
         return NULL;
     }
     if (status != 200) {
-        complain("%s: answers %ld for /api/v1/%s; is this hobnobd's listen.admin, and of this version?", url, status, name);
+        complain("%s: answers %ld for /api/v1/%s; is this hobnobd's listen.admin, and of this version?", url, status,
+                 name);
         return NULL;
     }
     json_error_t error;
     json_t *json = json_loadb(answer->bytes != NULL ? answer->bytes : "", answer->size, JSON_REJECT_DUPLICATES, &error);
     if (json == NULL || !json_is_object(json)) {
-        complain("%s: the answer is not JSON; that is not an admin port, name hobnobd's listen.admin with --admin URL", url);
+        complain("%s: the answer is not JSON; that is not an admin port, name hobnobd's listen.admin with --admin URL",
+                 url);
         json_decref(json);
         return NULL;
     }
@@ -94,8 +111,10 @@ json_t *admin_get(const struct admin_options *options, const char *name) {
     char url[URL_MAX];
     size_t base_size = strlen(options->url);
     const char *scheme = strstr(options->url, "://") == NULL ? "http://" : "";
-    while (base_size > 0 && options->url[base_size - 1] == '/') base_size--;
-    if ((size_t)snprintf(url, sizeof url, "%s%.*s/api/v1/%s", scheme, (int)base_size, options->url, name) >= sizeof url) {
+    while (base_size > 0 && options->url[base_size - 1] == '/')
+        base_size--;
+    if ((size_t)snprintf(url, sizeof url, "%s%.*s/api/v1/%s", scheme, (int)base_size, options->url, name) >=
+        sizeof url) {
         complain("--admin: the URL is too long; write http://HOST:PORT");
         return NULL;
     }
@@ -126,7 +145,9 @@ bool admin_parse(int argc, char **argv, const char *about, struct admin_options 
     *options = (struct admin_options){"http://127.0.0.1:9100", false};
     if (!options_parse(&arguments, argc, argv, options, code)) return false;
     bool has_scheme = strstr(options->url, "://") != NULL;
-    if (*options->url != '\0' && (!has_scheme || strncmp(options->url, "http://", 7) == 0 || strncmp(options->url, "https://", 8) == 0)) return true;
+    if (*options->url != '\0' &&
+        (!has_scheme || strncmp(options->url, "http://", 7) == 0 || strncmp(options->url, "https://", 8) == 0))
+        return true;
     *code = complain_usage("--admin %s: is not a URL; write http://HOST:PORT", options->url);
     return false;
 }

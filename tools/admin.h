@@ -21,7 +21,8 @@ struct admin_column {
     const char *title; /* NULL: the field, with spaces for _ */
 };
 
-/* For the commands that are one table: {"NAME": [row, ...]}. Columns come in this order; those the broker does not send are left out. */
+/* For the commands that are one table: {"NAME": [row, ...]}. Columns come in this order; those the broker does not send
+ * are left out. */
 struct admin_listing {
     const char *name, *about, *empty;
     const struct admin_column *columns;

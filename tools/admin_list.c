@@ -22,14 +22,16 @@ static bool has(const struct admin_column *columns, size_t count, const char *fi
 }
 
 /* The listing's own columns that the first row has, then the rest of that row if it is wanted. */
-static size_t choose_columns(const struct admin_listing *listing, json_t *first, struct admin_column columns[COLUMNS_MAX]) {
+static size_t choose_columns(const struct admin_listing *listing, json_t *first,
+                             struct admin_column columns[COLUMNS_MAX]) {
     size_t count = 0;
     for (size_t i = 0; i < listing->column_count && count < COLUMNS_MAX; i++)
         if (json_object_get(first, listing->columns[i].field) != NULL) columns[count++] = listing->columns[i];
     const char *field;
     json_t *value;
-    json_object_foreach(first, field, value)
-        if (!listing->only_these && count < COLUMNS_MAX && !has(columns, count, field)) columns[count++] = (struct admin_column){field, NULL};
+    json_object_foreach(first, field,
+                        value) if (!listing->only_these && count < COLUMNS_MAX && !has(columns, count, field))
+        columns[count++] = (struct admin_column){field, NULL};
     return count;
 }
 
@@ -46,9 +48,11 @@ static bool add_column(struct table *table, const struct admin_column *column, b
 static bool add_row(struct table *table, const json_t *row, const struct admin_column *columns, size_t count) {
     char *cells[COLUMNS_MAX] = {NULL};
     bool good = true;
-    for (size_t i = 0; i < count; i++) good &= (cells[i] = admin_text(json_object_get(row, columns[i].field))) != NULL;
+    for (size_t i = 0; i < count; i++)
+        good &= (cells[i] = admin_text(json_object_get(row, columns[i].field))) != NULL;
     good = good && table_add_row(table, (const char *const *)cells);
-    for (size_t i = 0; i < count; i++) free(cells[i]);
+    for (size_t i = 0; i < count; i++)
+        free(cells[i]);
     return good;
 }
 
@@ -58,8 +62,10 @@ static bool print_rows(const struct admin_listing *listing, json_t *rows) {
     size_t count = choose_columns(listing, first, columns);
     struct table *table = table_new();
     bool good = table != NULL;
-    for (size_t i = 0; good && i < count; i++) good = add_column(table, &columns[i], json_is_number(json_object_get(first, columns[i].field)));
-    for (size_t i = 0; good && i < json_array_size(rows); i++) good = add_row(table, json_array_get(rows, i), columns, count);
+    for (size_t i = 0; good && i < count; i++)
+        good = add_column(table, &columns[i], json_is_number(json_object_get(first, columns[i].field)));
+    for (size_t i = 0; good && i < json_array_size(rows); i++)
+        good = add_row(table, json_array_get(rows, i), columns, count);
     good = good && table_print(table);
     table_free(table);
     if (!good) complain("memory is short; ask with --json");

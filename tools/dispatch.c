@@ -11,7 +11,8 @@
 
 static void print_help(const struct command_group *group) {
     printf("Usage: %s COMMAND [OPTION...]\n%s\n\nCommands:\n", group->program, group->about);
-    for (size_t i = 0; i < group->count; i++) printf("  %-10s %s\n", group->commands[i].name, group->commands[i].summary);
+    for (size_t i = 0; i < group->count; i++)
+        printf("  %-10s %s\n", group->commands[i].name, group->commands[i].summary);
     printf("\nEach has --help: %s %s --help\n%s", group->program, group->commands[0].name, group->more);
 }
 
@@ -24,9 +25,11 @@ static const struct command *find(const struct command_group *group, const char 
 static int unknown(const struct command_group *group, const char *name) {
     const char *words[COMMANDS_MAX];
     size_t count = 0;
-    while (count < group->count && count < COMMANDS_MAX) words[count] = group->commands[count].name, count++;
+    while (count < group->count && count < COMMANDS_MAX)
+        words[count] = group->commands[count].name, count++;
     const char *meant = nearest_word(name, words, count);
-    if (meant != NULL) return complain_usage("%s: no such command; did you mean \"%s %s\"?", name, group->program, meant);
+    if (meant != NULL)
+        return complain_usage("%s: no such command; did you mean \"%s %s\"?", name, group->program, meant);
     return complain_usage("%s: no such command; \"%s --help\" lists them", name, group->program);
 }
 

@@ -39,14 +39,18 @@ bool file_read(const char *path, char **text, size_t *size) {
     ssize_t got = bytes != NULL ? 1 : -1;
     while (got > 0 && held < FILE_READ_MAX) {
         got = read(file, bytes + held, FILE_READ_MAX - held);
-        if (got < 0 && errno == EINTR) got = 1;
-        else if (got > 0) held += (size_t)got;
+        if (got < 0 && errno == EINTR)
+            got = 1;
+        else if (got > 0)
+            held += (size_t)got;
     }
     int error = bytes == NULL ? ENOMEM : errno;
     if (file != STDIN_FILENO) close(file);
     if (got < 0 || held == FILE_READ_MAX) {
-        if (got < 0) complain("%s: %s", path, file_remedy(error));
-        else complain("%s: is larger than any key or token; check the path", path);
+        if (got < 0)
+            complain("%s: %s", path, file_remedy(error));
+        else
+            complain("%s: is larger than any key or token; check the path", path);
         free(bytes);
         return false;
     }
@@ -100,7 +104,8 @@ bool folder_sync(const char *path) {
 bool random_bytes(uint8_t *bytes, size_t size) {
     /* Up to 256 bytes are never split (getrandom(2)); before that it may be interrupted while the pool fills. */
     ssize_t got;
-    do got = getrandom(bytes, size, 0);
+    do
+        got = getrandom(bytes, size, 0);
     while (got < 0 && errno == EINTR);
     if (got == (ssize_t)size) return true;
     complain("randomness: the system gives none (%s); try again when it has started up", strerror(errno));

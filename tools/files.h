@@ -1,4 +1,5 @@
-/* Files of keys, tokens and settings. Every failure is complained about here, with a remedy; callers only pass it on. */
+/* Files of keys, tokens and settings. Every failure is complained about here, with a remedy; callers only pass it on.
+ */
 #ifndef TOOLS_FILES_H
 #define TOOLS_FILES_H
 

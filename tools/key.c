@@ -37,10 +37,15 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, NULL, 0},
 };
 static const struct argp arguments = {
-    options, on_option, NULL,
+    options,
+    on_option,
+    NULL,
     "Makes a key from this host's randomness and prints its thumbprint, which is the name tokens know it by.\v"
-    "Example:\n  hobnob key new --out edge-4\n  hobnob token mint --issuer issuer.key --broker edge-4 --key edge-4.pub --expires 90d > edge-4.jwt\n",
-    NULL, NULL, NULL};
+    "Example:\n  hobnob key new --out edge-4\n  hobnob token mint --issuer issuer.key --broker edge-4 --key edge-4.pub "
+    "--expires 90d > edge-4.jwt\n",
+    NULL,
+    NULL,
+    NULL};
 
 static int new_gossip(const char *path) {
     char text[192];
@@ -75,10 +80,12 @@ static int command_key_new(int argc, char **argv) {
     struct wanted wanted = {NULL, "broker"};
     int code;
     if (!options_parse(&arguments, argc, argv, &wanted, &code)) return code;
-    if (wanted.prefix == NULL || *wanted.prefix == '\0') return complain_usage("--out: missing; say where the key goes, such as --out edge-4");
+    if (wanted.prefix == NULL || *wanted.prefix == '\0')
+        return complain_usage("--out: missing; say where the key goes, such as --out edge-4");
 
     bool known = false;
-    for (size_t i = 0; i < KIND_COUNT; i++) known |= strcmp(wanted.kind, kinds[i]) == 0;
+    for (size_t i = 0; i < KIND_COUNT; i++)
+        known |= strcmp(wanted.kind, kinds[i]) == 0;
     if (!known) {
         const char *meant = nearest_word(wanted.kind, kinds, KIND_COUNT);
         if (meant != NULL) return complain_usage("--kind %s: no such kind; did you mean %s?", wanted.kind, meant);
@@ -93,7 +100,7 @@ static int command_key_new(int argc, char **argv) {
 
 int command_key(int argc, char **argv) {
     static const struct command commands[] = {{"new", "make a key and print its thumbprint", command_key_new}};
-    static const struct command_group group = {"hobnob key", "Makes keys. Needs no daemon and no network.", "", commands,
-                                               sizeof commands / sizeof *commands};
+    static const struct command_group group = {"hobnob key", "Makes keys. Needs no daemon and no network.", "",
+                                               commands, sizeof commands / sizeof *commands};
     return dispatch(&group, argc, argv);
 }

@@ -10,11 +10,13 @@
 #define OPTIONS_MAX 64u
 #define WORD_MAX 64u
 
-static const struct argp_option built_in[] = {{"help", '?', NULL, 0, NULL, 0}, {"usage", 1, NULL, 0, NULL, 0}, {NULL, 0, NULL, 0, NULL, 0}};
+static const struct argp_option built_in[] = {
+    {"help", '?', NULL, 0, NULL, 0}, {"usage", 1, NULL, 0, NULL, 0}, {NULL, 0, NULL, 0, NULL, 0}};
 
 static size_t collect(const struct argp *argp, const struct argp_option **found) {
     size_t count = 0;
-    for (const struct argp_option *option = argp->options; option != NULL && (option->name != NULL || option->key != 0); option++)
+    for (const struct argp_option *option = argp->options; option != NULL && (option->name != NULL || option->key != 0);
+         option++)
         if (count < OPTIONS_MAX - 2 && (option->flags & OPTION_DOC) == 0) found[count++] = option;
     found[count++] = &built_in[0];
     found[count++] = &built_in[1];
@@ -22,7 +24,8 @@ static size_t collect(const struct argp *argp, const struct argp_option **found)
 }
 
 /* By name, or by a beginning that fits one option only, as getopt takes it. */
-static const struct argp_option *find_long(const struct argp_option *const *options, size_t count, const char *name, size_t size, bool *ambiguous) {
+static const struct argp_option *find_long(const struct argp_option *const *options, size_t count, const char *name,
+                                           size_t size, bool *ambiguous) {
     const struct argp_option *found = NULL;
     *ambiguous = false;
     for (size_t i = 0; i < count; i++) {
@@ -37,10 +40,12 @@ static const struct argp_option *find_long(const struct argp_option *const *opti
     return found;
 }
 
-static int unknown_long(const char *program, const struct argp_option *const *options, size_t count, const char *name, size_t size) {
+static int unknown_long(const char *program, const struct argp_option *const *options, size_t count, const char *name,
+                        size_t size) {
     const char *words[OPTIONS_MAX];
     char typed[WORD_MAX];
-    for (size_t i = 0; i < count; i++) words[i] = options[i]->name;
+    for (size_t i = 0; i < count; i++)
+        words[i] = options[i]->name;
     if (size >= sizeof typed) size = sizeof typed - 1;
     memcpy(typed, name, size);
     typed[size] = '\0';
@@ -56,8 +61,11 @@ static int check_long(const struct argp_option *const *options, size_t count, ch
     bool ambiguous;
     const struct argp_option *option = find_long(options, count, name, size, &ambiguous);
     if (option == NULL) return unknown_long(argv[0], options, count, name, size);
-    if (ambiguous) return complain_usage("--%.*s: could be several options; write it out, \"%s --help\" lists them", (int)size, name, argv[0]);
-    if (option->arg == NULL && equals != NULL) return complain_usage("--%s: takes no value; leave \"%s\" out", option->name, equals);
+    if (ambiguous)
+        return complain_usage("--%.*s: could be several options; write it out, \"%s --help\" lists them", (int)size,
+                              name, argv[0]);
+    if (option->arg == NULL && equals != NULL)
+        return complain_usage("--%s: takes no value; leave \"%s\" out", option->name, equals);
     if (option->arg != NULL && equals == NULL && ++*at >= argc)
         return complain_usage("--%s: its value is missing; write --%s %s", option->name, option->name, option->arg);
     return EXIT_GOOD;
@@ -75,7 +83,8 @@ static int check_short(const struct argp_option *const *options, size_t count, c
         const struct argp_option *option = find_short(options, count, (unsigned char)*letter);
         if (option == NULL) return complain_usage("-%c: no such option; \"%s --help\" lists them", *letter, argv[0]);
         if (option->arg == NULL) continue;
-        if (letter[1] == '\0' && ++*at >= argc) return complain_usage("-%c: its value is missing; write --%s %s", *letter, option->name, option->arg);
+        if (letter[1] == '\0' && ++*at >= argc)
+            return complain_usage("-%c: its value is missing; write --%s %s", *letter, option->name, option->arg);
         break;
     }
     return EXIT_GOOD;

@@ -5,8 +5,9 @@
 #include <argp.h>
 #include <stdbool.h>
 
-/* Looks over the words first (unknown option, missing or superfluous value), so that an error is one line, then lets argp parse and print --help.
- * False if the command is over: *code is its exit code. argp itself ends the process after --help. */
+/* Looks over the words first (unknown option, missing or superfluous value), so that an error is one line, then lets
+ * argp parse and print --help. False if the command is over: *code is its exit code. argp itself ends the process after
+ * --help. */
 bool options_parse(const struct argp *argp, int argc, char **argv, void *input, int *code);
 
 #endif

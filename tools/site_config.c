@@ -6,8 +6,10 @@
 
 /* Brackets and colons mean something in YAML and in HOST:PORT alike. */
 static void print_address(FILE *out, const char *host, uint16_t port) {
-    if (strchr(host, ':') != NULL) fprintf(out, "\"[%s]:%u\"", host, port);
-    else fprintf(out, "%s:%u", host, port);
+    if (strchr(host, ':') != NULL)
+        fprintf(out, "\"[%s]:%u\"", host, port);
+    else
+        fprintf(out, "%s:%u", host, port);
 }
 
 static void print_listener(FILE *out, const char *key, const char *host, uint16_t port, const char *comment) {
@@ -22,11 +24,13 @@ static void print_listeners(FILE *out, const struct site_broker *broker) {
     fputs("listen:\n", out);
     print_listener(out, "mqtt", host, broker->ports[PORT_MQTT], "");
     print_listener(out, "ws", host, broker->ports[PORT_WS], "MQTT over WebSocket, path /mqtt");
-    print_listener(out, "peers", host, broker->ports[PORT_PEERS], "the one port other brokers need: gossip on UDP, links on TCP");
+    print_listener(out, "peers", host, broker->ports[PORT_PEERS],
+                   "the one port other brokers need: gossip on UDP, links on TCP");
     print_listener(out, "admin", "127.0.0.1", broker->ports[PORT_ADMIN], "for hobnob status, and /metrics");
 }
 
-/* The brokers that follow in the list, round its end: with more than hobnobd reads, still every broker is named by some. */
+/* The brokers that follow in the list, round its end: with more than hobnobd reads, still every broker is named by
+ * some. */
 static void print_federation(FILE *out, const struct site *site, size_t index) {
     const struct site_broker *broker = &site->brokers[index];
     fputs("federation:\n  advertise: ", out);
@@ -62,9 +66,13 @@ char *site_config_text(const struct site *site, size_t index) {
     fputc('\n', out);
     print_federation(out, site, index);
     if (broker->loopback)
-        fputs("\n# Clients on this host need no password. To welcome or refuse everybody, write:\n# clients:\n#   anonymous: true\n", out);
+        fputs("\n# Clients on this host need no password. To welcome or refuse everybody, write:\n# clients:\n#   "
+              "anonymous: true\n",
+              out);
     else
-        fputs("\nclients:\n  anonymous: false  # true lets in every client that reaches the mqtt and ws ports, from any host\n", out);
+        fputs("\nclients:\n  anonymous: false  # true lets in every client that reaches the mqtt and ws ports, from "
+              "any host\n",
+              out);
     bool good = ferror(out) == 0;
     if (fclose(out) == 0 && good) return text;
     free(text);

@@ -33,12 +33,17 @@ static bool make_folder(const char *path) {
     return false;
 }
 
-static bool write_token(const struct site *site, const struct site_broker *broker, const struct auth_key *key, const struct auth_key *issuer, const char *path) {
+static bool write_token(const struct site *site, const struct site_broker *broker, const struct auth_key *key,
+                        const struct auth_key *issuer, const char *path) {
     char audience[] = AUTH_AUDIENCE_BROKER, name[64], reason[160] = "", *token = NULL;
     uint8_t entropy[16];
     snprintf(name, sizeof name, "%s", broker->name);
     /* Borrows, so it is never given to auth_claims_deinit(). */
-    struct auth_claims claims = {.subject = name, .audience = audience, .issued_at_s = site->now_s, .expires_at_s = site->expires_at_s, .key_bound = true};
+    struct auth_claims claims = {.subject = name,
+                                 .audience = audience,
+                                 .issued_at_s = site->now_s,
+                                 .expires_at_s = site->expires_at_s,
+                                 .key_bound = true};
     auth_key_thumbprint(key, claims.key_thumbprint);
     if (!random_bytes(entropy, sizeof entropy)) return false;
     if (auth_token_mint_saying(&claims, issuer, entropy, &token, reason) != AUTH_OK) {
@@ -72,10 +77,12 @@ static bool write_broker(const struct site *site, size_t index, const struct sha
     const struct site_broker *broker = &site->brokers[index];
     char folder[PATH_MAX], path[PATH_MAX];
     struct auth_key *key = NULL;
-    bool good = join(folder, dir, broker->name, "") && make_folder(folder) && keyfile_make(&key) && join(path, folder, broker->name, ".key") &&
-                keyfile_write(key, path, NULL) && join(path, folder, broker->name, ".jwt") && write_token(site, broker, key, shared->issuer, path) &&
-                join(path, folder, "issuer.pub", "") && keyfile_write(shared->issuer, NULL, path) && join(path, folder, "gossip.key", "") &&
-                file_write_new(path, shared->gossip, 0600) && join(path, folder, "hobnob.yaml", "") && write_config(site, index, path) && folder_sync(folder);
+    bool good = join(folder, dir, broker->name, "") && make_folder(folder) && keyfile_make(&key) &&
+                join(path, folder, broker->name, ".key") && keyfile_write(key, path, NULL) &&
+                join(path, folder, broker->name, ".jwt") && write_token(site, broker, key, shared->issuer, path) &&
+                join(path, folder, "issuer.pub", "") && keyfile_write(shared->issuer, NULL, path) &&
+                join(path, folder, "gossip.key", "") && file_write_new(path, shared->gossip, 0600) &&
+                join(path, folder, "hobnob.yaml", "") && write_config(site, index, path) && folder_sync(folder);
     auth_key_free(key);
     return good;
 }
@@ -83,9 +90,12 @@ static bool write_broker(const struct site *site, size_t index, const struct sha
 static bool write_all(const struct site *site, const char *dir) {
     struct shared shared = {NULL, ""};
     char path[PATH_MAX], public_path[PATH_MAX];
-    bool good = keyfile_make(&shared.issuer) && keyfile_gossip_text(shared.gossip) && join(path, dir, "issuer.key", "") && join(public_path, dir, "issuer.pub", "") &&
-                keyfile_write(shared.issuer, path, public_path) && join(path, dir, "gossip.key", "") && file_write_new(path, shared.gossip, 0600);
-    for (size_t i = 0; good && i < site->broker_count; i++) good = write_broker(site, i, &shared, dir);
+    bool good = keyfile_make(&shared.issuer) && keyfile_gossip_text(shared.gossip) &&
+                join(path, dir, "issuer.key", "") && join(public_path, dir, "issuer.pub", "") &&
+                keyfile_write(shared.issuer, path, public_path) && join(path, dir, "gossip.key", "") &&
+                file_write_new(path, shared.gossip, 0600);
+    for (size_t i = 0; good && i < site->broker_count; i++)
+        good = write_broker(site, i, &shared, dir);
     good = good && folder_sync(dir);
     auth_key_free(shared.issuer);
     explicit_bzero(shared.gossip, sizeof shared.gossip);
@@ -108,8 +118,10 @@ static bool move_into_place(const char *from, const char *to) {
     if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0) return true;
     struct stat status;
     bool unsupported = errno == EINVAL || errno == ENOSYS;
-    if (unsupported && lstat(to, &status) == 0) errno = EEXIST;
-    else if (unsupported && rename(from, to) == 0) return true;
+    if (unsupported && lstat(to, &status) == 0)
+        errno = EEXIST;
+    else if (unsupported && rename(from, to) == 0)
+        return true;
     complain("%s: %s", to, file_remedy(errno));
     return false;
 }

@@ -27,7 +27,8 @@ static bool add_members(struct table *table, json_t *object, const char *prefix,
         if (asprintf(&title, "%s%s%s", prefix, *prefix != '\0' ? " " : "", name) < 0) return false;
         for (char *at = title; *at != '\0'; at++)
             if (*at == '_') *at = ' ';
-        bool good = json_is_object(value) && depth < DEPTH_MAX ? add_members(table, value, title, depth + 1) : add_value(table, title, value);
+        bool good = json_is_object(value) && depth < DEPTH_MAX ? add_members(table, value, title, depth + 1)
+                                                               : add_value(table, title, value);
         free(title);
         if (!good) return false;
     }
@@ -37,7 +38,9 @@ static bool add_members(struct table *table, json_t *object, const char *prefix,
 int command_status(int argc, char **argv) {
     struct admin_options options;
     int code;
-    if (!admin_parse(argc, argv, "Shows one broker at a glance: its name, listeners, clients and counters.", &options, &code)) return code;
+    if (!admin_parse(argc, argv, "Shows one broker at a glance: its name, listeners, clients and counters.", &options,
+                     &code))
+        return code;
     json_t *answer = admin_get(&options, "status");
     if (answer == NULL) return EXIT_NO;
     json_t *inner = json_object_get(answer, "status");

@@ -42,6 +42,10 @@ bool table_add_row(struct table *table, const char *const *cells) {
     return true;
 }
 
-void table_hide_titles(struct table *table) { scols_table_enable_noheadings(table->scols, 1); }
+void table_hide_titles(struct table *table) {
+    scols_table_enable_noheadings(table->scols, 1);
+}
 
-bool table_print(struct table *table) { return scols_print_table(table->scols) == 0; }
+bool table_print(struct table *table) {
+    return scols_print_table(table->scols) == 0;
+}

@@ -12,11 +12,22 @@
 #include "options.h"
 #include "when.h"
 
-enum option_key { OPTION_ISSUER = 1000, OPTION_BROKER, OPTION_CLIENT, OPTION_ADMIN, OPTION_KEY, OPTION_EXPIRES, OPTION_NOT_BEFORE, OPTION_AT, OPTION_LIST };
+enum option_key {
+    OPTION_ISSUER = 1000,
+    OPTION_BROKER,
+    OPTION_CLIENT,
+    OPTION_ADMIN,
+    OPTION_KEY,
+    OPTION_EXPIRES,
+    OPTION_NOT_BEFORE,
+    OPTION_AT,
+    OPTION_LIST
+};
 
 /* Options that fill a list of the claims; their key is OPTION_LIST plus the place here. */
 enum list_place { BLOCK_PUBLISH, BLOCK_SUBSCRIBE, BLOCK_BROKER, ALLOW_PUBLISH, ALLOW_SUBSCRIBE, LIST_COUNT };
-static const char *const list_options[LIST_COUNT] = {"block-publish", "block-subscribe", "block-broker", "allow-publish", "allow-subscribe"};
+static const char *const list_options[LIST_COUNT] = {"block-publish", "block-subscribe", "block-broker",
+                                                     "allow-publish", "allow-subscribe"};
 
 struct wanted {
     const char *issuer, *key, *expires, *not_before, *at;
@@ -30,11 +41,14 @@ static const struct argp_option options[] = {
     {"broker", OPTION_BROKER, "NAME", 0, "For the broker of this name; needs --key", 2},
     {"client", OPTION_CLIENT, "NAME", 0, "For an MQTT client of this name", 2},
     {"admin", OPTION_ADMIN, "NAME", 0, "For a person or program that uses the admin port", 2},
-    {"key", OPTION_KEY, "FILE", 0, "The key the token is bound to, .key or .pub: without that key the token is of no use to anyone", 3},
-    {"expires", OPTION_EXPIRES, "WHEN", 0, "How long it is valid (90d, 12h, 30min) or until when (2027-01-31, 2027-01-31T12:00:00Z)", 3},
+    {"key", OPTION_KEY, "FILE", 0,
+     "The key the token is bound to, .key or .pub: without that key the token is of no use to anyone", 3},
+    {"expires", OPTION_EXPIRES, "WHEN", 0,
+     "How long it is valid (90d, 12h, 30min) or until when (2027-01-31, 2027-01-31T12:00:00Z)", 3},
     {"not-before", OPTION_NOT_BEFORE, "TIME", 0, "When it begins to be valid, if not at once", 3},
     {"at", OPTION_AT, "TIME", 0, "Mint as if it were this time", 3},
-    {"block-publish", OPTION_LIST + BLOCK_PUBLISH, "FILTER", 0, "Nothing is published under this MQTT filter (any number of times)", 4},
+    {"block-publish", OPTION_LIST + BLOCK_PUBLISH, "FILTER", 0,
+     "Nothing is published under this MQTT filter (any number of times)", 4},
     {"block-subscribe", OPTION_LIST + BLOCK_SUBSCRIBE, "FILTER", 0, "Nothing is subscribed to under this filter", 4},
     {"block-broker", OPTION_LIST + BLOCK_BROKER, "NAME", 0, "Nothing is exchanged with this broker", 4},
     {"allow-publish", OPTION_LIST + ALLOW_PUBLISH, "FILTER", 0, "Only what such filters match is published", 4},
@@ -44,7 +58,8 @@ static const struct argp_option options[] = {
 
 static error_t set_holder(struct wanted *wanted, char *name, const char *audience, const char *option) {
     if (wanted->audience != NULL) {
-        complain("--%s: the token is for one holder, and --%s named one; leave one out", option, wanted->audience_option);
+        complain("--%s: the token is for one holder, and --%s named one; leave one out", option,
+                 wanted->audience_option);
         return EINVAL;
     }
     wanted->name = name;
@@ -55,7 +70,8 @@ static error_t set_holder(struct wanted *wanted, char *name, const char *audienc
 
 static error_t add_to_list(struct wanted *wanted, enum list_place place, char *value) {
     struct auth_filters *list = &wanted->lists[place];
-    bool good = place == BLOCK_BROKER ? auth_name_valid(value, strlen(value)) : topic_filter_valid(value, strlen(value));
+    bool good =
+        place == BLOCK_BROKER ? auth_name_valid(value, strlen(value)) : topic_filter_valid(value, strlen(value));
     if (!good) {
         complain("--%s %s: is not a valid %s", list_options[place], value,
                  place == BLOCK_BROKER ? "broker's name; write letters, digits, dots, dashes and underscores"
@@ -89,32 +105,49 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
 }
 
 static const struct argp arguments = {
-    options, on_option, NULL,
+    options,
+    on_option,
+    NULL,
     "Signs a token and prints it. A broker's token has at most 900 bytes, as it must fit into one gossip datagram.\v"
     "Example:\n  hobnob token mint --issuer issuer.key --broker edge-4 --key edge-4.pub --expires 90d > edge-4.jwt\n",
-    NULL, NULL, NULL};
+    NULL,
+    NULL,
+    NULL};
 
 /* Says what is missing or cannot be; fills the times. */
 static int check(const struct wanted *wanted, struct auth_claims *claims) {
-    if (wanted->audience == NULL) return complain_usage("the token's holder is missing; write --broker NAME, --client NAME or --admin NAME");
-    if (wanted->issuer == NULL) return complain_usage("--issuer: missing; name the issuer's private key, such as --issuer issuer.key");
+    if (wanted->audience == NULL)
+        return complain_usage("the token's holder is missing; write --broker NAME, --client NAME or --admin NAME");
+    if (wanted->issuer == NULL)
+        return complain_usage("--issuer: missing; name the issuer's private key, such as --issuer issuer.key");
     bool for_broker = strcmp(wanted->audience, AUTH_AUDIENCE_BROKER) == 0;
     if (for_broker && !auth_name_valid(wanted->name, strlen(wanted->name)))
-        return complain_usage("--broker %s: is not a broker's name; write 1 to 63 letters, digits, dots, dashes and underscores, a letter or digit first", wanted->name);
+        return complain_usage("--broker %s: is not a broker's name; write 1 to 63 letters, digits, dots, dashes and "
+                              "underscores, a letter or digit first",
+                              wanted->name);
     if (for_broker && wanted->key == NULL)
-        return complain_usage("--key: missing; a broker's token is bound to its key, name %s.pub (hobnob key new --out %s makes it)", wanted->name, wanted->name);
+        return complain_usage(
+            "--key: missing; a broker's token is bound to its key, name %s.pub (hobnob key new --out %s makes it)",
+            wanted->name, wanted->name);
     if (wanted->expires == NULL)
-        return complain_usage("--expires: missing; a token that never ends could not be taken back, write how long it is to be valid, such as --expires 90d");
+        return complain_usage("--expires: missing; a token that never ends could not be taken back, write how long it "
+                              "is to be valid, such as --expires 90d");
 
     claims->issued_at_s = when_now();
     if (wanted->at != NULL && !when_parse_time(wanted->at, &claims->issued_at_s))
-        return complain_usage("--at %s: is not a time; write 2027-01-31, 2027-01-31T12:00:00Z or seconds since 1970", wanted->at);
+        return complain_usage("--at %s: is not a time; write 2027-01-31, 2027-01-31T12:00:00Z or seconds since 1970",
+                              wanted->at);
     if (wanted->not_before != NULL && !when_parse_time(wanted->not_before, &claims->not_before_s))
-        return complain_usage("--not-before %s: is not a time; write 2027-01-31, 2027-01-31T12:00:00Z or seconds since 1970", wanted->not_before);
+        return complain_usage(
+            "--not-before %s: is not a time; write 2027-01-31, 2027-01-31T12:00:00Z or seconds since 1970",
+            wanted->not_before);
     if (!when_parse_end(wanted->expires, claims->issued_at_s, &claims->expires_at_s))
-        return complain_usage("--expires %s: is neither a duration (up to 100y) nor a time; write 90d, 12h, 30min or 2027-01-31", wanted->expires);
+        return complain_usage(
+            "--expires %s: is neither a duration (up to 100y) nor a time; write 90d, 12h, 30min or 2027-01-31",
+            wanted->expires);
     if (claims->expires_at_s <= claims->issued_at_s || claims->expires_at_s <= claims->not_before_s)
-        return complain_usage("--expires %s: lies before the token begins to be valid; choose a later time", wanted->expires);
+        return complain_usage("--expires %s: lies before the token begins to be valid; choose a later time",
+                              wanted->expires);
     return EXIT_GOOD;
 }
 

@@ -35,9 +35,15 @@ static const struct argp_option options[] = {
     {"json", 'j', NULL, 0, "Print the claims as JSON, for programs", 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
-static const struct argp arguments = {options, on_option, "FILE", "Shows what the token in FILE (- for standard input) says, without checking its signature.", NULL, NULL, NULL};
+static const struct argp arguments = {
+    options, on_option,
+    "FILE",  "Shows what the token in FILE (- for standard input) says, without checking its signature.",
+    NULL,    NULL,
+    NULL};
 
-static void print_line(const char *title, const char *text) { printf("  %-26s %s\n", title, text); }
+static void print_line(const char *title, const char *text) {
+    printf("  %-26s %s\n", title, text);
+}
 
 static void print_time(const char *title, int64_t time_s, int64_t now_s) {
     char text[160];
@@ -46,7 +52,8 @@ static void print_time(const char *title, int64_t time_s, int64_t now_s) {
 }
 
 static void print_list(const char *title, const struct auth_filters *list) {
-    for (size_t i = 0; i < list->count; i++) print_line(i == 0 ? title : "", list->items[i]);
+    for (size_t i = 0; i < list->count; i++)
+        print_line(i == 0 ? title : "", list->items[i]);
 }
 
 static void print_claims(const struct auth_claims *claims, size_t size) {
@@ -93,7 +100,8 @@ int command_token_show(int argc, char **argv) {
     struct wanted wanted = {0};
     int code;
     if (!options_parse(&arguments, argc, argv, &wanted, &code)) return code;
-    if (wanted.path == NULL) return complain_usage("the token's file is missing; write \"%s FILE\", or - for standard input", argv[0]);
+    if (wanted.path == NULL)
+        return complain_usage("the token's file is missing; write \"%s FILE\", or - for standard input", argv[0]);
 
     char *token = NULL, reason[160];
     size_t size = 0;

@@ -9,6 +9,7 @@ bool tokenfile_read(const char *path, char **token, size_t *size) {
     size_t before = strspn(*token, " \t\r\n");
     *size -= before;
     memmove(*token, *token + before, *size + 1);
-    while (*size > 0 && strchr(" \t\r\n", (*token)[*size - 1]) != NULL) (*token)[--*size] = '\0';
+    while (*size > 0 && strchr(" \t\r\n", (*token)[*size - 1]) != NULL)
+        (*token)[--*size] = '\0';
     return true;
 }

@@ -69,7 +69,9 @@ bool when_parse_end(const char *text, int64_t now_s, int64_t *time_s) {
     return strchr(text, '-') != NULL && when_parse_time(text, time_s);
 }
 
-int64_t when_now(void) { return time(NULL); }
+int64_t when_now(void) {
+    return time(NULL);
+}
 
 struct when_text when_time(int64_t time_s) {
     struct when_text when;
@@ -88,8 +90,10 @@ struct when_text when_relative(int64_t time_s, int64_t now_s) {
     struct when_text when;
     int64_t away = time_s > now_s ? time_s - now_s : now_s - time_s;
     size_t i = 0;
-    while (i < 3 && away < 2 * units[i].seconds) i++;
-    snprintf(when.text, sizeof when.text, time_s > now_s ? "in %lld %s" : "%lld %s ago", (long long)(away / units[i].seconds), units[i].unit);
+    while (i < 3 && away < 2 * units[i].seconds)
+        i++;
+    snprintf(when.text, sizeof when.text, time_s > now_s ? "in %lld %s" : "%lld %s ago",
+             (long long)(away / units[i].seconds), units[i].unit);
     if (time_s == now_s) snprintf(when.text, sizeof when.text, "now");
     return when;
 }

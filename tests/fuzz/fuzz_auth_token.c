@@ -1,4 +1,5 @@
-/* Bytes as a token, and bytes as header and claims under the base64, so that both parsers are reached. Nothing may verify: the issuer signs none here. */
+/* Bytes as a token, and bytes as header and claims under the base64, so that both parsers are reached. Nothing may
+ * verify: the issuer signs none here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,9 +13,12 @@ static void as_token(const char *token, size_t size) {
     const struct auth_key *issuers[] = {issuer};
     struct auth_claims claims;
     char reason[160];
-    if (auth_token_decode(token, size, &claims, reason) == AUTH_OK) auth_claims_deinit(&claims);
-    else if (memchr(reason, '\0', sizeof reason) == NULL) abort();
-    if (auth_token_verify(token, size, issuers, 1, AUTH_AUDIENCE_BROKER, 1800000000, &claims, reason) == AUTH_OK) abort();
+    if (auth_token_decode(token, size, &claims, reason) == AUTH_OK)
+        auth_claims_deinit(&claims);
+    else if (memchr(reason, '\0', sizeof reason) == NULL)
+        abort();
+    if (auth_token_verify(token, size, issuers, 1, AUTH_AUDIENCE_BROKER, 1800000000, &claims, reason) == AUTH_OK)
+        abort();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size) {

@@ -6,16 +6,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static bool open_always(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size, const uint8_t *sealed,
-                        size_t size, uint8_t *out)
-{
+static bool open_always(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad,
+                        size_t aad_size, const uint8_t *sealed, size_t size, uint8_t *out) {
     (void)context, (void)key, (void)nonce, (void)aad, (void)aad_size;
     memcpy(out, sealed, size - 16);
     return true;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const struct gossip_key keys[2] = {{{1, 2, 3, 4}, {0}}, {{0, 0, 0, 0}, {1}}};
     struct gossip_options options = {.federation = "home", .keys = keys, .key_count = 2};
     struct gossip_crypto crypto = {.open = open_always};

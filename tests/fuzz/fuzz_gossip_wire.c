@@ -7,8 +7,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static struct net *start(void)
-{
+static struct net *start(void) {
     struct net *net = net_new_running(3, 1);
     for (int i = 0; i < 20; i++) {
         char filter[16];
@@ -19,8 +18,7 @@ static struct net *start(void)
     return net;
 }
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
-{
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     /* The first byte says who speaks; a header with its id is put before the rest unless the byte is 0xff. */
     static struct net *net;
     static struct seal seal;
@@ -28,15 +26,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static unsigned runs;
     struct gossip_crypto crypto = {.seal = net_seal, .open = net_open};
     if (runs++ % 2000 == 0) { /* fresh now and then, so that a find can be repeated */
-        if (net)
-            net_free(net);
+        if (net) net_free(net);
         net = start();
         struct gossip_options options = {.federation = "home", .keys = &net->nodes[0].key, .key_count = 1};
         bool good = seal_init(&seal, &options, &chance);
         assert(good);
     }
-    if (size < 1)
-        return 0;
+    if (size < 1) return 0;
     uint8_t plain[SEAL_PLAIN_MAX], sealed[GOSSIP_DATAGRAM_MAX];
     struct wire_out out;
     wire_out_init(&out, plain, sizeof plain);
@@ -44,8 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         struct packet_header header = {.id = net_id(net, data[0] % 4), .epoch = 1, .incarnation = 1 + data[0] / 64};
         header_put(&out, &header);
     }
-    if (size - 1 > sizeof plain - out.size)
-        return 0;
+    if (size - 1 > sizeof plain - out.size) return 0;
     memcpy(plain + out.size, data + 1, size - 1);
     size_t sealed_size = seal_close(&seal, &crypto, &chance, plain, out.size + size - 1, sealed);
     gossip_receive(net->nodes[0].gossip, net->now_ms, &net->nodes[data[0] % 4].address, sealed, sealed_size);

@@ -1,5 +1,6 @@
-/* A node that does nothing by itself, behind the real web: tests of daemon/web put output into its handles and look at what came in. Include it in one file
- * of a program: it defines the functions of broker.h, peering.h, gossip.h, node.h and server.h that web calls.
+/* A node that does nothing by itself, behind the real web: tests of daemon/web put output into its handles and look at
+ * what came in. Include it in one file of a program: it defines the functions of broker.h, peering.h, gossip.h, node.h
+ * and server.h that web calls.
  */
 #ifndef TESTS_FAKE_NODE_H
 #define TESTS_FAKE_NODE_H
@@ -61,15 +62,19 @@ static inline void fake_send(struct node *node, broker_handle handle, const void
     struct fake_end *end = fake_end(&node->broker, handle);
     assert_true(end->frame_count < FAKE_FRAMES);
     end->frames[end->frame_count++] = (struct broker_span){.bytes = bytes, .size = size};
-    if (end->is_link) web_link_ready(node->server->web, handle);
-    else web_client_ready(node->server->web, handle);
+    if (end->is_link)
+        web_link_ready(node->server->web, handle);
+    else
+        web_client_ready(node->server->web, handle);
 }
 
 static inline void fake_end_it(struct node *node, broker_handle handle) {
     struct fake_end *end = fake_end(&node->broker, handle);
     end->ended = true;
-    if (end->is_link) web_link_ready(node->server->web, handle);
-    else web_client_ready(node->server->web, handle);
+    if (end->is_link)
+        web_link_ready(node->server->web, handle);
+    else
+        web_client_ready(node->server->web, handle);
 }
 
 /* ---- broker.h ---- */
@@ -81,7 +86,8 @@ broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, bool fr
     return fake_open(broker, false);
 }
 
-void broker_client_input(struct broker *broker, uint64_t now_ms, broker_handle client, const uint8_t *bytes, size_t size) {
+void broker_client_input(struct broker *broker, uint64_t now_ms, broker_handle client, const uint8_t *bytes,
+                         size_t size) {
     (void)now_ms;
     text_append(&fake_end(broker, client)->input, (const char *)bytes, size);
 }
@@ -139,7 +145,8 @@ void broker_link_ready(struct broker *broker, uint64_t now_ms, broker_handle lin
     memcpy(end->thumbprint, key_thumbprint, 32);
 }
 
-void broker_link_input(struct broker *broker, uint64_t now_ms, broker_handle link, const uint8_t *bytes, size_t size, bool final) {
+void broker_link_input(struct broker *broker, uint64_t now_ms, broker_handle link, const uint8_t *bytes, size_t size,
+                       bool final) {
     (void)now_ms;
     struct fake_end *end = fake_end(broker, link);
     text_append(&end->input, (const char *)bytes, size);
@@ -191,7 +198,8 @@ bool gossip_member_at(const struct gossip *gossip, uint64_t now_ms, size_t index
     (void)gossip;
     (void)now_ms;
     if (index > 1) return false;
-    *info = (struct member_info){.name = "edge-1", .id.bytes = {0xab}, .state = MEMBER_ALIVE, .epoch = 7, .self = index == 0};
+    *info = (struct member_info){
+        .name = "edge-1", .id.bytes = {0xab}, .state = MEMBER_ALIVE, .epoch = 7, .self = index == 0};
     if (index == 1) snprintf(info->name, sizeof info->name, "edge-2");
     info->address = (struct gossip_address){.family = 4, .ip = {127, 0, 0, 1}, .port = 7100};
     if (index == 1) info->heard_ms_ago = UINT64_MAX;
@@ -271,7 +279,8 @@ static inline void fake_server_init(struct fake_server *fake, uv_loop_t *loop, u
     snprintf(fake->name, sizeof fake->name, "edge-%u", seed);
     fake->config.name = fake->name;
     fake->node.server = &fake->server;
-    fake->server = (struct server){.loop = loop, .config = &fake->config, .identity = &fake->identity, .node = &fake->node, .ready = true};
+    fake->server = (struct server){
+        .loop = loop, .config = &fake->config, .identity = &fake->identity, .node = &fake->node, .ready = true};
     fake->server.log = log_new(&log);
     assert_non_null(fake->server.log);
     fake->server.started_ms = uv_now(loop);
@@ -297,7 +306,8 @@ static inline void fake_server_stop(struct fake_server *fake) {
 /* After the loop has drained. */
 static inline void fake_server_free(struct fake_server *fake) {
     web_free(fake->server.web);
-    for (size_t i = 0; i < fake->node.broker.end_count; i++) text_deinit(&fake->node.broker.ends[i].input);
+    for (size_t i = 0; i < fake->node.broker.end_count; i++)
+        text_deinit(&fake->node.broker.ends[i].input);
     auth_key_free(fake->identity.key);
     log_free(fake->server.log);
 }
@@ -319,7 +329,8 @@ static inline bool fake_wait(uv_loop_t *loop, bool (*holds)(void *context), void
     uv_timer_init(loop, &beat);
     uv_timer_start(&beat, fake_nothing, 5, 5);
     bool held = false;
-    while (!(held = holds(context)) && fake_clock_ms() < until_ms) uv_run(loop, UV_RUN_ONCE);
+    while (!(held = holds(context)) && fake_clock_ms() < until_ms)
+        uv_run(loop, UV_RUN_ONCE);
     uv_close((uv_handle_t *)&beat, NULL);
     uv_run(loop, UV_RUN_NOWAIT);
     return held;

@@ -1,5 +1,6 @@
-/* A network of gossips in memory, on a clock that the test sets. Loss, delay and cuts come from a seed. The crypto is a plain mixing hash: honest (a wrong key, a changed byte, another's
- * signature are refused), quick, and of no worth against anybody who looks. */
+/* A network of gossips in memory, on a clock that the test sets. Loss, delay and cuts come from a seed. The crypto is a
+ * plain mixing hash: honest (a wrong key, a changed byte, another's signature are refused), quick, and of no worth
+ * against anybody who looks. */
 #ifndef TESTS_UNIT_GOSSIP_NET_H
 #define TESTS_UNIT_GOSSIP_NET_H
 
@@ -27,8 +28,7 @@
 
 /* ---- crypto ---- */
 
-static inline uint64_t net_mix(uint64_t hash, const uint8_t *bytes, size_t size)
-{
+static inline uint64_t net_mix(uint64_t hash, const uint8_t *bytes, size_t size) {
     size_t at = 0;
     for (; at + 8 <= size; at += 8) {
         uint64_t word;
@@ -44,8 +44,7 @@ static inline uint64_t net_mix(uint64_t hash, const uint8_t *bytes, size_t size)
     return hash ^ (hash >> 32);
 }
 
-static inline void net_digest(uint64_t seed, const uint8_t *bytes, size_t size, uint8_t *out, size_t out_size)
-{
+static inline void net_digest(uint64_t seed, const uint8_t *bytes, size_t size, uint8_t *out, size_t out_size) {
     uint64_t hash = net_mix(seed * 0x9e3779b97f4a7c15u + 1, bytes, size);
     for (size_t i = 0; i < out_size; i += 8) {
         uint64_t lane = net_mix(hash, (const uint8_t *)&i, sizeof i);
@@ -61,87 +60,79 @@ struct net_identity {
     uint64_t questions;
 };
 
-static inline void net_keystream(const uint8_t key[32], const uint8_t nonce[12], const uint8_t *in, size_t size, uint8_t *out)
-{
+static inline void net_keystream(const uint8_t key[32], const uint8_t nonce[12], const uint8_t *in, size_t size,
+                                 uint8_t *out) {
     uint8_t start[44];
     memcpy(start, key, 32);
     memcpy(start + 32, nonce, 12);
     uint64_t state = net_mix(7, start, sizeof start);
     for (size_t i = 0; i < size; i++) {
-        if (i % 8 == 0)
-            state = state * 6364136223846793005u + 1442695040888963407u;
+        if (i % 8 == 0) state = state * 6364136223846793005u + 1442695040888963407u;
         out[i] = in[i] ^ (uint8_t)(state >> (8 * (i % 8)));
     }
 }
 
-static inline void net_tag(const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size, const uint8_t *sealed, size_t size, uint8_t tag[16])
-{
+static inline void net_tag(const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size,
+                           const uint8_t *sealed, size_t size, uint8_t tag[16]) {
     uint64_t hash = net_mix(net_mix(net_mix(net_mix(3, key, 32), nonce, 12), aad, aad_size), sealed, size);
     net_digest(hash, nonce, 12, tag, 16);
 }
 
-static inline bool net_seal(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size, const uint8_t *plain,
-                            size_t size, uint8_t *out)
-{
+static inline bool net_seal(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad,
+                            size_t aad_size, const uint8_t *plain, size_t size, uint8_t *out) {
     (void)context;
     net_keystream(key, nonce, plain, size, out);
     net_tag(key, nonce, aad, aad_size, out, size, out + size);
     return true;
 }
 
-static inline bool net_open(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size, const uint8_t *sealed,
-                            size_t size, uint8_t *out)
-{
+static inline bool net_open(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad,
+                            size_t aad_size, const uint8_t *sealed, size_t size, uint8_t *out) {
     (void)context;
     uint8_t tag[16];
-    if (size < 16)
-        return false;
+    if (size < 16) return false;
     net_tag(key, nonce, aad, aad_size, sealed, size - 16, tag);
-    if (memcmp(tag, sealed + size - 16, 16) != 0)
-        return false;
+    if (memcmp(tag, sealed + size - 16, 16) != 0) return false;
     net_keystream(key, nonce, sealed, size - 16, out);
     return true;
 }
 
-static inline void net_sha256(void *context, const uint8_t *bytes, size_t size, uint8_t digest[32])
-{
+static inline void net_sha256(void *context, const uint8_t *bytes, size_t size, uint8_t digest[32]) {
     (void)context;
     net_digest(11, bytes, size, digest, 32);
 }
 
-static inline void net_sign_as(const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const uint8_t *bytes, size_t size, uint8_t signature[GOSSIP_SIGNATURE_SIZE])
-{
+static inline void net_sign_as(const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const uint8_t *bytes, size_t size,
+                               uint8_t signature[GOSSIP_SIGNATURE_SIZE]) {
     net_digest(net_mix(5, public_key, GOSSIP_PUBLIC_KEY_SIZE), bytes, size, signature, GOSSIP_SIGNATURE_SIZE);
 }
 
-static inline bool net_sign(void *context, const uint8_t *bytes, size_t size, uint8_t signature[GOSSIP_SIGNATURE_SIZE])
-{
+static inline bool net_sign(void *context, const uint8_t *bytes, size_t size,
+                            uint8_t signature[GOSSIP_SIGNATURE_SIZE]) {
     const struct net_identity *identity = context;
     net_sign_as(identity->public_key, bytes, size, signature);
     return true;
 }
 
-static inline bool net_verify(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const uint8_t *bytes, size_t size,
-                              const uint8_t signature[GOSSIP_SIGNATURE_SIZE])
-{
+static inline bool net_verify(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const uint8_t *bytes,
+                              size_t size, const uint8_t signature[GOSSIP_SIGNATURE_SIZE]) {
     (void)context;
     uint8_t expected[GOSSIP_SIGNATURE_SIZE];
     net_sign_as(public_key, bytes, size, expected);
     return memcmp(expected, signature, sizeof expected) == 0;
 }
 
-static inline bool net_id_of(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], struct member_id *id)
-{
+static inline bool net_id_of(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], struct member_id *id) {
     (void)context;
-    if (public_key[0] != 4)
-        return false;
+    if (public_key[0] != 4) return false;
     net_digest(13, public_key, GOSSIP_PUBLIC_KEY_SIZE, id->bytes, 16);
     return true;
 }
 
-/* A token is the name of its broker and, behind a slash, the number of its key; one that begins with "bad" is refused by everybody. */
-static inline void net_who_is(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const uint8_t *token, size_t token_size, struct gossip_who *who)
-{
+/* A token is the name of its broker and, behind a slash, the number of its key; one that begins with "bad" is refused
+ * by everybody. */
+static inline void net_who_is(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const uint8_t *token,
+                              size_t token_size, struct gossip_who *who) {
     struct net_identity *identity = context;
     char text[901] = {0};
     memcpy(text, token, token_size < 900 ? token_size : 900);
@@ -203,33 +194,28 @@ struct net {
     uint64_t sent, largest;
 };
 
-static inline uint64_t net_random(struct net *net)
-{
+static inline uint64_t net_random(struct net *net) {
     net->random ^= net->random << 13;
     net->random ^= net->random >> 7;
     net->random ^= net->random << 17;
     return net->random;
 }
 
-static inline struct member_id net_id(const struct net *net, int node)
-{
+static inline struct member_id net_id(const struct net *net, int node) {
     struct member_id id = {{0}};
     net_id_of(NULL, net->nodes[node].identity.public_key, &id);
     return id;
 }
 
-static inline int net_node_of(const struct net *net, const struct member_id *id)
-{
+static inline int net_node_of(const struct net *net, const struct member_id *id) {
     for (int i = 0; i < net->count; i++) {
         struct member_id other = net_id(net, i);
-        if (memcmp(&other, id, sizeof other) == 0)
-            return i;
+        if (memcmp(&other, id, sizeof other) == 0) return i;
     }
     return -1;
 }
 
-static inline struct net *net_new(int count, uint64_t seed)
-{
+static inline struct net *net_new(int count, uint64_t seed) {
     struct net *net = calloc(1, sizeof *net);
     net->count = count;
     net->random = seed * 2654435761u + 88172645463325252u;
@@ -258,8 +244,7 @@ static inline struct net *net_new(int count, uint64_t seed)
 
 static inline void net_drain(struct net *net, int from);
 
-static inline void net_start(struct net *net, int index)
-{
+static inline void net_start(struct net *net, int index) {
     struct net_node *node = &net->nodes[index];
     struct gossip_options options = {
         .name = node->name,
@@ -274,8 +259,7 @@ static inline void net_start(struct net *net, int index)
         .limits = node->limits,
         .crypto = {&node->identity, net_seal, net_open, net_sha256, net_sign, net_verify, net_id_of, net_who_is},
     };
-    if (!node->announce_nothing)
-        options.advertise = node->address;
+    if (!node->announce_nothing) options.advertise = node->address;
     for (int i = 0; i < NET_NODES_MAX; i++)
         node->sees[i] = MEMBER_UNVERIFIED;
     memset(node->knows, 0, sizeof node->knows);
@@ -288,17 +272,14 @@ static inline void net_start(struct net *net, int index)
     net_drain(net, index);
 }
 
-static inline void net_kill(struct net *net, int index)
-{
+static inline void net_kill(struct net *net, int index) {
     gossip_free(net->nodes[index].gossip);
     net->nodes[index].gossip = NULL;
 }
 
-static inline void net_free(struct net *net)
-{
+static inline void net_free(struct net *net) {
     for (int i = 0; i < net->count; i++)
-        if (net->nodes[i].gossip)
-            net_kill(net, i);
+        if (net->nodes[i].gossip) net_kill(net, i);
     while (net->packets) {
         struct net_packet *packet = net->packets;
         net->packets = packet->next;
@@ -307,8 +288,8 @@ static inline void net_free(struct net *net)
     free(net);
 }
 
-static inline void net_put(struct net *net, int from, int to, const struct gossip_address *source, const uint8_t *bytes, size_t size)
-{
+static inline void net_put(struct net *net, int from, int to, const struct gossip_address *source, const uint8_t *bytes,
+                           size_t size) {
     uint64_t spread = net->delay_max_ms - net->delay_min_ms + 1;
     struct net_packet *packet = calloc(1, sizeof *packet), **place = &net->packets;
     packet->at_ms = net->now_ms + net->delay_min_ms + net_random(net) % spread;
@@ -324,28 +305,22 @@ static inline void net_put(struct net *net, int from, int to, const struct gossi
     *place = packet;
 }
 
-static inline void net_note_event(struct net *net, int index, const struct gossip_event *event)
-{
+static inline void net_note_event(struct net *net, int index, const struct gossip_event *event) {
     struct net_node *node = &net->nodes[index];
     int about = net_node_of(net, &event->id);
     node->event_count[event->kind]++;
-    if (event->text[0])
-        memcpy(node->last_text, event->text, sizeof node->last_text);
-    if (event->kind == GOSSIP_EPOCH)
-        node->saved_epoch = event->epoch;
-    if (about < 0)
-        return;
+    if (event->text[0]) memcpy(node->last_text, event->text, sizeof node->last_text);
+    if (event->kind == GOSSIP_EPOCH) node->saved_epoch = event->epoch;
+    if (about < 0) return;
     if (event->kind == GOSSIP_MEMBER) {
         node->sees[about] = event->state;
         node->sees_since_ms[about] = net->now_ms;
         node->down_events += event->state == MEMBER_DOWN;
     }
-    if (event->kind == GOSSIP_KNOWS)
-        node->knows[about] = event->sequence;
+    if (event->kind == GOSSIP_KNOWS) node->knows[about] = event->sequence;
 }
 
-static inline void net_drain(struct net *net, int from)
-{
+static inline void net_drain(struct net *net, int from) {
     struct net_node *node = &net->nodes[from];
     struct gossip_datagram datagram;
     struct gossip_event event;
@@ -367,13 +342,11 @@ static inline void net_drain(struct net *net, int from)
 }
 
 /* One step of what comes first, up to `until`. */
-static inline void net_step(struct net *net, uint64_t until_ms)
-{
+static inline void net_step(struct net *net, uint64_t until_ms) {
     uint64_t next = until_ms;
     int due = -1;
     for (int i = 0; i < net->count; i++) {
-        if (!net->nodes[i].gossip)
-            continue;
+        if (!net->nodes[i].gossip) continue;
         uint64_t deadline = gossip_deadline_ms(net->nodes[i].gossip);
         if (deadline < next) {
             next = deadline;
@@ -401,27 +374,23 @@ static inline void net_step(struct net *net, uint64_t until_ms)
     }
 }
 
-static inline void net_run(struct net *net, uint64_t ms)
-{
+static inline void net_run(struct net *net, uint64_t ms) {
     uint64_t until = net->now_ms + ms;
     while (net->now_ms < until)
         net_step(net, until);
 }
 
 /* Runs until the condition holds; false after ms. */
-static inline bool net_until(struct net *net, bool (*holds)(struct net *net), uint64_t ms)
-{
+static inline bool net_until(struct net *net, bool (*holds)(struct net *net), uint64_t ms) {
     uint64_t until = net->now_ms + ms;
     while (net->now_ms < until) {
-        if (holds(net))
-            return true;
+        if (holds(net)) return true;
         net_step(net, until);
     }
     return holds(net);
 }
 
-static inline bool net_all_alive(struct net *net)
-{
+static inline bool net_all_alive(struct net *net) {
     for (int i = 0; i < net->count; i++)
         for (int j = 0; j < net->count; j++)
             if (i != j && net->nodes[i].gossip && net->nodes[j].gossip && net->nodes[i].sees[j] != MEMBER_ALIVE)
@@ -429,22 +398,17 @@ static inline bool net_all_alive(struct net *net)
     return true;
 }
 
-static inline bool net_tables_equal(struct net *net)
-{
+static inline bool net_tables_equal(struct net *net) {
     int first = -1;
     for (int i = 0; i < net->count; i++) {
-        if (!net->nodes[i].gossip)
-            continue;
-        if (first < 0)
-            first = i;
-        if (gossip_table_hash(net->nodes[i].gossip) != gossip_table_hash(net->nodes[first].gossip))
-            return false;
+        if (!net->nodes[i].gossip) continue;
+        if (first < 0) first = i;
+        if (gossip_table_hash(net->nodes[i].gossip) != gossip_table_hash(net->nodes[first].gossip)) return false;
     }
     return true;
 }
 
-static inline bool net_agreed(struct net *net)
-{
+static inline bool net_agreed(struct net *net) {
     return net_all_alive(net) && net_tables_equal(net);
 }
 
@@ -453,24 +417,23 @@ struct net_row_query {
     const char *filter;
     int found;
 };
-static inline bool net_match_row(void *context, const struct member_info *owner, enum gossip_row_kind kind, const char *filter, size_t size)
-{
+static inline bool net_match_row(void *context, const struct member_info *owner, enum gossip_row_kind kind,
+                                 const char *filter, size_t size) {
     struct net_row_query *query = context;
     (void)kind;
-    if (memcmp(&owner->id, &query->owner, sizeof owner->id) == 0 && strlen(query->filter) == size && memcmp(filter, query->filter, size) == 0)
+    if (memcmp(&owner->id, &query->owner, sizeof owner->id) == 0 && strlen(query->filter) == size &&
+        memcmp(filter, query->filter, size) == 0)
         query->found++;
     return true;
 }
 
-static inline bool net_has_row(struct net *net, int at, int owner, const char *filter)
-{
+static inline bool net_has_row(struct net *net, int at, int owner, const char *filter) {
     struct net_row_query query = {net_id(net, owner), filter, 0};
     gossip_walk_rows(net->nodes[at].gossip, net->now_ms, net_match_row, &query);
     return query.found > 0;
 }
 
-static inline uint64_t net_row(struct net *net, int at, const char *filter, bool put)
-{
+static inline uint64_t net_row(struct net *net, int at, const char *filter, bool put) {
     struct gossip *gossip = net->nodes[at].gossip;
     uint64_t sequence = put ? gossip_row_put(gossip, net->now_ms, GOSSIP_NEWSUB, filter, strlen(filter))
                             : gossip_row_delete(gossip, net->now_ms, GOSSIP_NEWSUB, filter, strlen(filter));
@@ -478,8 +441,7 @@ static inline uint64_t net_row(struct net *net, int at, const char *filter, bool
     return sequence;
 }
 
-static inline struct net *net_new_running(int count, uint64_t seed)
-{
+static inline struct net *net_new_running(int count, uint64_t seed) {
     struct net *net = net_new(count, seed);
     for (int i = 0; i < count; i++)
         net_start(net, i);

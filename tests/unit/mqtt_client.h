@@ -1,7 +1,8 @@
-/* A client for tests of the broker's door: builds packets by hand and describes what it gets as text, independently of broker/mqtt.c.
+/* A client for tests of the broker's door: builds packets by hand and describes what it gets as text, independently of
+ * broker/mqtt.c.
  *
- * struct world holds one broker and a clock that the test sets. say_*() sends a packet, expect() takes the next packet the
- * client has got and compares its description; a final * stands for any rest.
+ * struct world holds one broker and a clock that the test sets. say_*() sends a packet, expect() takes the next packet
+ * the client has got and compares its description; a final * stands for any rest.
  */
 #ifndef TESTS_UNIT_MQTT_CLIENT_H
 #define TESTS_UNIT_MQTT_CLIENT_H
@@ -42,8 +43,7 @@ struct packet {
 
 /* ---- the world ---- */
 
-HELPER void world_begin(struct world *world)
-{
+HELPER void world_begin(struct world *world) {
     world->now = world->now ? world->now : 1000;
     world->options.name = "edge-1";
     world->options.epoch = 1;
@@ -53,83 +53,70 @@ HELPER void world_begin(struct world *world)
     assert_non_null(world->broker);
 }
 
-HELPER void world_end(struct world *world)
-{
+HELPER void world_end(struct world *world) {
     broker_free(world->broker);
     memset(world, 0, sizeof *world);
 }
 
 /* Lets time pass, stopping at every deadline on the way. */
-HELPER void pass(struct world *world, uint64_t ms)
-{
+HELPER void pass(struct world *world, uint64_t ms) {
     uint64_t end = world->now + ms;
 
     for (;;) {
         uint64_t due = broker_deadline_ms(world->broker);
-        if (due > end)
-            break;
+        if (due > end) break;
         world->now = due > world->now ? due : world->now;
         broker_tick(world->broker, world->now);
     }
     world->now = end;
 }
 
-HELPER void client_open(struct world *world, struct client *client, int version)
-{
+HELPER void client_open(struct world *world, struct client *client, int version) {
     *client = (struct client){.world = world, .version = version};
     client->handle = broker_client_open(world->broker, world->now, true, "127.0.0.1:4711");
     assert_int_not_equal(client->handle, 0);
 }
 
 /* The transport breaks. */
-HELPER void client_cut(struct client *client)
-{
+HELPER void client_cut(struct client *client) {
     broker_client_closed(client->world->broker, client->world->now, client->handle);
     free(client->got);
     *client = (struct client){0};
 }
 
-HELPER void client_forget(struct client *client)
-{
+HELPER void client_forget(struct client *client) {
     free(client->got);
     *client = (struct client){0};
 }
 
 /* ---- building ---- */
 
-HELPER void put(struct packet *packet, const void *bytes, size_t size)
-{
+HELPER void put(struct packet *packet, const void *bytes, size_t size) {
     assert_true(packet->size + size <= sizeof packet->bytes);
-    if (size > 0)
-        memcpy(packet->bytes + packet->size, bytes, size);
+    if (size > 0) memcpy(packet->bytes + packet->size, bytes, size);
     packet->size += size;
 }
 
-HELPER void put8(struct packet *packet, unsigned value)
-{
+HELPER void put8(struct packet *packet, unsigned value) {
     put(packet, &(uint8_t){(uint8_t)value}, 1);
 }
 
-HELPER void put16(struct packet *packet, unsigned value)
-{
+HELPER void put16(struct packet *packet, unsigned value) {
     put8(packet, value >> 8);
     put8(packet, value & 0xFF);
 }
 
-HELPER void put32(struct packet *packet, uint32_t value)
-{
+HELPER void put32(struct packet *packet, uint32_t value) {
     put16(packet, value >> 16);
     put16(packet, value & 0xFFFF);
 }
 
-HELPER void put_text(struct packet *packet, const char *text)
-{
+HELPER void put_text(struct packet *packet, const char *text) {
     put16(packet, (unsigned)strlen(text));
     put(packet, text, strlen(text));
 }
 
-HELPER void put_length(struct packet *packet, size_t length)
-{
+HELPER void put_length(struct packet *packet, size_t length) {
     do {
         put8(packet, (unsigned)((length & 0x7F) | (length > 0x7F ? 0x80 : 0)));
         length >>= 7;
@@ -137,13 +124,11 @@ HELPER void put_length(struct packet *packet, size_t length)
 }
 
 /* The bytes of a hex string; spaces are skipped. */
-HELPER void put_hex(struct packet *packet, const char *hex)
-{
+HELPER void put_hex(struct packet *packet, const char *hex) {
     unsigned value;
 
     for (; *hex != '\0'; hex++) {
-        if (*hex == ' ')
-            continue;
+        if (*hex == ' ') continue;
         assert_int_equal(sscanf(hex, "%2x", &value), 1);
         put8(packet, value);
         hex++;
@@ -151,19 +136,16 @@ HELPER void put_hex(struct packet *packet, const char *hex)
 }
 
 /* Properties given in hex, with their length before them; nothing in 3.1.1. */
-HELPER void put_properties(struct packet *packet, int version, const char *hex)
-{
+HELPER void put_properties(struct packet *packet, int version, const char *hex) {
     struct packet properties = {.size = 0};
 
-    if (version < 5)
-        return;
+    if (version < 5) return;
     put_hex(&properties, hex ? hex : "");
     put_length(packet, properties.size);
     put(packet, properties.bytes, properties.size);
 }
 
-HELPER struct packet packet_of(unsigned first_byte, const struct packet *body)
-{
+HELPER struct packet packet_of(unsigned first_byte, const struct packet *body) {
     struct packet packet = {.size = 0};
 
     put8(&packet, first_byte);
@@ -174,24 +156,20 @@ HELPER struct packet packet_of(unsigned first_byte, const struct packet *body)
 
 /* ---- sending ---- */
 
-HELPER void say_bytes(struct client *client, const void *bytes, size_t size)
-{
+HELPER void say_bytes(struct client *client, const void *bytes, size_t size) {
     /* A copy of exact size on the heap, so that reading past it is seen. */
     uint8_t *copy = malloc(size ? size : 1);
 
-    if (size > 0)
-        memcpy(copy, bytes, size);
+    if (size > 0) memcpy(copy, bytes, size);
     broker_client_input(client->world->broker, client->world->now, client->handle, copy, size);
     free(copy);
 }
 
-HELPER void say(struct client *client, const struct packet *packet)
-{
+HELPER void say(struct client *client, const struct packet *packet) {
     say_bytes(client, packet->bytes, packet->size);
 }
 
-HELPER void say_hex(struct client *client, const char *hex)
-{
+HELPER void say_hex(struct client *client, const char *hex) {
     struct packet packet = {.size = 0};
 
     put_hex(&packet, hex);
@@ -209,13 +187,11 @@ struct connect {
     bool will_retain;
 };
 
-HELPER struct packet connect_packet(int version, const struct connect *connect)
-{
+HELPER struct packet connect_packet(int version, const struct connect *connect) {
     struct packet body = {.size = 0};
     unsigned flags = connect->resume ? 0 : 2;
 
-    if (connect->will_topic)
-        flags |= 4u | connect->will_qos << 3 | (connect->will_retain ? 0x20u : 0);
+    if (connect->will_topic) flags |= 4u | connect->will_qos << 3 | (connect->will_retain ? 0x20u : 0);
     flags |= connect->user ? 0x80u : 0;
     flags |= connect->password ? 0x40u : 0;
     put_text(&body, "MQTT");
@@ -229,15 +205,12 @@ HELPER struct packet connect_packet(int version, const struct connect *connect)
         put_text(&body, connect->will_topic);
         put_text(&body, connect->will_payload ? connect->will_payload : "");
     }
-    if (connect->user)
-        put_text(&body, connect->user);
-    if (connect->password)
-        put_text(&body, connect->password);
+    if (connect->user) put_text(&body, connect->user);
+    if (connect->password) put_text(&body, connect->password);
     return packet_of(0x10, &body);
 }
 
-HELPER void say_connect(struct client *client, const struct connect *connect)
-{
+HELPER void say_connect(struct client *client, const struct connect *connect) {
     struct packet packet = connect_packet(client->version, connect);
 
     say(client, &packet);
@@ -250,28 +223,24 @@ struct publish {
     const char *properties; /* hex */
 };
 
-HELPER struct packet publish_packet(int version, const struct publish *publish)
-{
+HELPER struct packet publish_packet(int version, const struct publish *publish) {
     struct packet body = {.size = 0};
 
     put_text(&body, publish->topic);
-    if (publish->qos > 0)
-        put16(&body, publish->id);
+    if (publish->qos > 0) put16(&body, publish->id);
     put_properties(&body, version, publish->properties);
-    if (publish->payload)
-        put(&body, publish->payload, strlen(publish->payload));
+    if (publish->payload) put(&body, publish->payload, strlen(publish->payload));
     return packet_of(0x30u | (publish->dup ? 8u : 0) | publish->qos << 1 | (publish->retain ? 1u : 0), &body);
 }
 
-HELPER void say_publish(struct client *client, const struct publish *publish)
-{
+HELPER void say_publish(struct client *client, const struct publish *publish) {
     struct packet packet = publish_packet(client->version, publish);
 
     say(client, &packet);
 }
 
-HELPER void say_subscribe_with(struct client *client, unsigned id, const char *filter, unsigned options, const char *properties)
-{
+HELPER void say_subscribe_with(struct client *client, unsigned id, const char *filter, unsigned options,
+                               const char *properties) {
     struct packet body = {.size = 0}, packet;
 
     put16(&body, id);
@@ -282,13 +251,11 @@ HELPER void say_subscribe_with(struct client *client, unsigned id, const char *f
     say(client, &packet);
 }
 
-HELPER void say_subscribe(struct client *client, unsigned id, const char *filter, unsigned options)
-{
+HELPER void say_subscribe(struct client *client, unsigned id, const char *filter, unsigned options) {
     say_subscribe_with(client, id, filter, options, NULL);
 }
 
-HELPER void say_unsubscribe(struct client *client, unsigned id, const char *filter)
-{
+HELPER void say_unsubscribe(struct client *client, unsigned id, const char *filter) {
     struct packet body = {.size = 0}, packet;
 
     put16(&body, id);
@@ -299,31 +266,27 @@ HELPER void say_unsubscribe(struct client *client, unsigned id, const char *filt
 }
 
 /* PUBACK 4, PUBREC 5, PUBREL 6, PUBCOMP 7. */
-HELPER void say_ack(struct client *client, unsigned type, unsigned id)
-{
+HELPER void say_ack(struct client *client, unsigned type, unsigned id) {
     uint8_t bytes[4] = {(uint8_t)(type << 4 | (type == 6 ? 2 : 0)), 2, (uint8_t)(id >> 8), (uint8_t)id};
 
     say_bytes(client, bytes, sizeof bytes);
 }
 
-HELPER void say_disconnect(struct client *client)
-{
+HELPER void say_disconnect(struct client *client) {
     say_hex(client, "e0 00");
 }
 
 /* ---- receiving ---- */
 
 /* Takes all output there is, in spans as a socket would. */
-HELPER void client_read(struct client *client)
-{
+HELPER void client_read(struct client *client) {
     struct broker_span spans[4];
     broker_handle named;
     size_t count;
 
     while (broker_next_client(client->world->broker, &named)) {
     }
-    if (client->unread)
-        return;
+    if (client->unread) return;
     while ((count = broker_client_output(client->world->broker, client->handle, spans, 4)) > 0) {
         size_t total = 0;
         for (size_t i = 0; i < count; i++) {
@@ -341,20 +304,17 @@ struct cursor {
     const uint8_t *at, *end;
 };
 
-HELPER unsigned take8(struct cursor *cursor)
-{
+HELPER unsigned take8(struct cursor *cursor) {
     assert_true(cursor->at < cursor->end);
     return *cursor->at++;
 }
 
-HELPER unsigned take16(struct cursor *cursor)
-{
+HELPER unsigned take16(struct cursor *cursor) {
     unsigned high = take8(cursor);
     return high << 8 | take8(cursor);
 }
 
-HELPER size_t take_length(struct cursor *cursor)
-{
+HELPER size_t take_length(struct cursor *cursor) {
     size_t value = 0;
     unsigned byte, shift = 0;
 
@@ -367,8 +327,7 @@ HELPER size_t take_length(struct cursor *cursor)
 }
 
 /* Text that would be long is cut, with its size. */
-HELPER void describe_text(char *out, size_t size, const uint8_t *text, size_t text_size)
-{
+HELPER void describe_text(char *out, size_t size, const uint8_t *text, size_t text_size) {
     size_t at = strlen(out);
 
     if (text_size > 100)
@@ -377,8 +336,7 @@ HELPER void describe_text(char *out, size_t size, const uint8_t *text, size_t te
         snprintf(out + at, size - at, "%.*s", (int)text_size, (const char *)text);
 }
 
-HELPER void describe_properties(char *out, size_t size, struct cursor *cursor)
-{
+HELPER void describe_properties(char *out, size_t size, struct cursor *cursor) {
     size_t length = take_length(cursor);
     const uint8_t *end = cursor->at + length;
 
@@ -389,21 +347,30 @@ HELPER void describe_properties(char *out, size_t size, struct cursor *cursor)
         unsigned text_size;
         uint32_t number;
         switch (id) {
-        case 0x01: case 0x24: case 0x25: case 0x28: case 0x29: case 0x2A:
-            snprintf(out + at, size - at, " %02x=%u", id, take8(cursor));
-            break;
-        case 0x13: case 0x21: case 0x22: case 0x23:
-            snprintf(out + at, size - at, " %02x=%u", id, take16(cursor));
-            break;
-        case 0x02: case 0x11: case 0x27:
+        case 0x01:
+        case 0x24:
+        case 0x25:
+        case 0x28:
+        case 0x29:
+        case 0x2A: snprintf(out + at, size - at, " %02x=%u", id, take8(cursor)); break;
+        case 0x13:
+        case 0x21:
+        case 0x22:
+        case 0x23: snprintf(out + at, size - at, " %02x=%u", id, take16(cursor)); break;
+        case 0x02:
+        case 0x11:
+        case 0x27:
             number = (uint32_t)take16(cursor) << 16;
             number |= take16(cursor);
             snprintf(out + at, size - at, " %02x=%u", id, number);
             break;
-        case 0x0B:
-            snprintf(out + at, size - at, " %02x=%zu", id, take_length(cursor));
-            break;
-        case 0x03: case 0x08: case 0x09: case 0x12: case 0x1F: case 0x26:
+        case 0x0B: snprintf(out + at, size - at, " %02x=%zu", id, take_length(cursor)); break;
+        case 0x03:
+        case 0x08:
+        case 0x09:
+        case 0x12:
+        case 0x1F:
+        case 0x26:
             text_size = take16(cursor);
             snprintf(out + at, size - at, " %02x=%.*s", id, (int)text_size, (const char *)cursor->at);
             cursor->at += text_size;
@@ -414,35 +381,30 @@ HELPER void describe_properties(char *out, size_t size, struct cursor *cursor)
                 cursor->at += text_size;
             }
             break;
-        default:
-            fail_msg("property %02x from the broker", id);
+        default: fail_msg("property %02x from the broker", id);
         }
     }
     assert_ptr_equal(cursor->at, end);
 }
 
-HELPER void describe_publish(char *out, size_t size, int version, unsigned flags, struct cursor *cursor)
-{
+HELPER void describe_publish(char *out, size_t size, int version, unsigned flags, struct cursor *cursor) {
     unsigned qos = (flags >> 1) & 3;
     size_t topic_size = take16(cursor);
     const uint8_t *topic = cursor->at;
 
     cursor->at += topic_size;
     snprintf(out, size, "publish%s%s q%u", flags & 8 ? " dup" : "", flags & 1 ? " retain" : "", qos);
-    if (qos > 0)
-        snprintf(out + strlen(out), size - strlen(out), " id=%u", take16(cursor));
+    if (qos > 0) snprintf(out + strlen(out), size - strlen(out), " id=%u", take16(cursor));
     snprintf(out + strlen(out), size - strlen(out), " ");
     describe_text(out, size, topic, topic_size);
-    if (version == 5)
-        describe_properties(out, size, cursor);
+    if (version == 5) describe_properties(out, size, cursor);
     snprintf(out + strlen(out), size - strlen(out), " '");
     describe_text(out, size, cursor->at, (size_t)(cursor->end - cursor->at));
     snprintf(out + strlen(out), size - strlen(out), "'");
     cursor->at = cursor->end;
 }
 
-HELPER void describe(char *out, size_t size, int version, unsigned first, struct cursor *cursor)
-{
+HELPER void describe(char *out, size_t size, int version, unsigned first, struct cursor *cursor) {
     static const char *const names[] = {"puback", "pubrec", "pubrel", "pubcomp"};
     unsigned type = first >> 4, id;
 
@@ -450,49 +412,41 @@ HELPER void describe(char *out, size_t size, int version, unsigned first, struct
     case 2:
         snprintf(out, size, "connack present=%u", take8(cursor));
         snprintf(out + strlen(out), size - strlen(out), " %02x", take8(cursor));
-        if (version == 5)
-            describe_properties(out, size, cursor);
+        if (version == 5) describe_properties(out, size, cursor);
         break;
-    case 3:
-        describe_publish(out, size, version, first & 15, cursor);
-        break;
-    case 4: case 5: case 6: case 7:
+    case 3: describe_publish(out, size, version, first & 15, cursor); break;
+    case 4:
+    case 5:
+    case 6:
+    case 7:
         assert_int_equal(first & 15, type == 6 ? 2 : 0);
         id = take16(cursor);
         snprintf(out, size, "%s %u", names[type - 4], id);
-        if (cursor->at < cursor->end)
-            snprintf(out + strlen(out), size - strlen(out), " %02x", take8(cursor));
+        if (cursor->at < cursor->end) snprintf(out + strlen(out), size - strlen(out), " %02x", take8(cursor));
         break;
-    case 9: case 11:
+    case 9:
+    case 11:
         snprintf(out, size, "%s %u", type == 9 ? "suback" : "unsuback", take16(cursor));
-        if (version == 5)
-            describe_properties(out, size, cursor);
+        if (version == 5) describe_properties(out, size, cursor);
         while (cursor->at < cursor->end)
             snprintf(out + strlen(out), size - strlen(out), " %02x", take8(cursor));
         break;
-    case 13:
-        snprintf(out, size, "pingresp");
-        break;
-    case 14:
-        snprintf(out, size, "disconnect %02x", take8(cursor));
-        break;
-    default:
-        fail_msg("packet type %u from the broker", type);
+    case 13: snprintf(out, size, "pingresp"); break;
+    case 14: snprintf(out, size, "disconnect %02x", take8(cursor)); break;
+    default: fail_msg("packet type %u from the broker", type);
     }
     assert_ptr_equal(cursor->at, cursor->end);
 }
 
 /* The next packet as text, "" if there is none. */
-HELPER const char *next_packet(struct client *client, char *out, size_t size)
-{
+HELPER const char *next_packet(struct client *client, char *out, size_t size) {
     struct cursor cursor;
     unsigned first;
     size_t length;
 
     client_read(client);
     out[0] = '\0';
-    if (client->got_at == client->got_size)
-        return out;
+    if (client->got_at == client->got_size) return out;
     cursor = (struct cursor){client->got + client->got_at, client->got + client->got_size};
     first = take8(&cursor);
     length = take_length(&cursor);
@@ -504,8 +458,7 @@ HELPER const char *next_packet(struct client *client, char *out, size_t size)
 }
 
 #define expect(client, text) expect_at(client, text, __FILE__, __LINE__)
-HELPER void expect_at(struct client *client, const char *text, const char *file, int line)
-{
+HELPER void expect_at(struct client *client, const char *text, const char *file, int line) {
     char got[1024];
     size_t size = strlen(text);
 
@@ -520,8 +473,7 @@ HELPER void expect_at(struct client *client, const char *text, const char *file,
 
 /* The connection has been ended by the broker, with nothing left to say. */
 #define expect_end(client) expect_end_at(client, __FILE__, __LINE__)
-HELPER void expect_end_at(struct client *client, const char *file, int line)
-{
+HELPER void expect_end_at(struct client *client, const char *file, int line) {
     expect_at(client, "", file, line);
     if (!broker_client_ended(client->world->broker, client->handle)) {
         print_error("%s:%d: the connection is still open\n", file, line);
@@ -532,20 +484,18 @@ HELPER void expect_end_at(struct client *client, const char *file, int line)
 
 /* ---- shorthands ---- */
 
-HELPER void client_connect_with(struct world *world, struct client *client, int version, const struct connect *connect)
-{
+HELPER void client_connect_with(struct world *world, struct client *client, int version,
+                                const struct connect *connect) {
     client_open(world, client, version);
     say_connect(client, connect);
     expect(client, connect->resume ? "connack present=*" : "connack present=0 00*");
 }
 
-HELPER void client_connect(struct world *world, struct client *client, int version, const char *id)
-{
+HELPER void client_connect(struct world *world, struct client *client, int version, const char *id) {
     client_connect_with(world, client, version, &(struct connect){.id = id});
 }
 
-HELPER void client_subscribe(struct client *client, const char *filter, unsigned options)
-{
+HELPER void client_subscribe(struct client *client, const char *filter, unsigned options) {
     char expected[32];
 
     say_subscribe(client, 99, filter, options);
@@ -553,8 +503,7 @@ HELPER void client_subscribe(struct client *client, const char *filter, unsigned
     expect(client, expected);
 }
 
-HELPER struct broker_counters counters(const struct world *world)
-{
+HELPER struct broker_counters counters(const struct world *world) {
     struct broker_counters out;
 
     broker_read_counters(world->broker, &out);

@@ -91,15 +91,14 @@ struct asking {
 };
 static struct asking askings[SITES_MAX];
 
-static inline void site_key(int site, uint8_t key[32])
-{
+static inline void site_key(int site, uint8_t key[32]) {
     for (int i = 0; i < 32; i++)
         key[i] = (uint8_t)(site * 16 + i % 7 + 1);
 }
 
 /* The token of site n is the one byte n. */
-static inline void world_who_is(void *context, const uint8_t key[32], const uint8_t *token, size_t token_size, struct peer_answer *answer)
-{
+static inline void world_who_is(void *context, const uint8_t key[32], const uint8_t *token, size_t token_size,
+                                struct peer_answer *answer) {
     const struct asking *asking = context;
     uint8_t expected[32];
     memcpy(answer->id.bytes, key, 16);
@@ -118,66 +117,59 @@ static inline void world_who_is(void *context, const uint8_t key[32], const uint
         answer->allowed = true;
 }
 
-static inline bool site_start(struct world *world, int index)
-{
+static inline bool site_start(struct world *world, int index) {
     struct site *site = &world->sites[index];
     uint8_t key[32], token = (uint8_t)index;
     site_key(index, key);
     memcpy(site->id.bytes, key, 16);
     snprintf(site->name, sizeof site->name, "site-%d", index);
     site->epoch++;
-    struct broker_options options = {.name = site->name, .epoch = site->epoch, .seed = (uint64_t)index + 7, .limits = site->limits};
+    struct broker_options options = {
+        .name = site->name, .epoch = site->epoch, .seed = (uint64_t)index + 7, .limits = site->limits};
     memcpy(options.id, site->id.bytes, 16);
     options.private_filters = &site->private_filter;
     options.private_filter_count = site->private_filter ? 1 : 0;
     site->broker = broker_new(&options, world->now_ms);
-    if (!site->broker)
-        return false;
+    if (!site->broker) return false;
     broker_set_wall_offset(site->broker, 1000000);
     askings[index] = (struct asking){world, index};
     struct peer_questions questions = {&askings[index], world_who_is};
     return broker_set_identity(site->broker, &token, 1, &questions) == 0;
 }
 
-static inline void world_tell_alive(struct world *world, int at, int of)
-{
+static inline void world_tell_alive(struct world *world, int at, int of) {
     struct site *site = &world->sites[of];
     broker_peer_alive(world->sites[at].broker, world->now_ms, &site->id, site->name, site->epoch);
     for (int i = 0; i < world->row_count; i++) {
         const struct world_row *row = &world->rows[i];
         if (row->site == of)
-            broker_peer_row(world->sites[at].broker, world->now_ms, &site->id, row->kind, row->filter, strlen(row->filter), true);
+            broker_peer_row(world->sites[at].broker, world->now_ms, &site->id, row->kind, row->filter,
+                            strlen(row->filter), true);
     }
     broker_peer_knows(world->sites[of].broker, world->now_ms, &world->sites[at].id, site->sequence);
 }
 
-static inline void world_meet(struct world *world)
-{
+static inline void world_meet(struct world *world) {
     for (int a = 0; a < world->site_count; a++)
         for (int b = 0; b < world->site_count; b++)
-            if (a != b && world->sites[a].broker && world->sites[b].broker)
-                world_tell_alive(world, a, b);
+            if (a != b && world->sites[a].broker && world->sites[b].broker) world_tell_alive(world, a, b);
 }
 
-static inline bool world_init(struct world *world, int site_count)
-{
+static inline bool world_init(struct world *world, int site_count) {
     memset(world, 0, sizeof *world);
     world->now_ms = 1000;
     world->site_count = site_count;
     return true;
 }
 
-static inline bool world_start(struct world *world)
-{
+static inline bool world_start(struct world *world) {
     for (int i = 0; i < world->site_count; i++)
-        if (!site_start(world, i))
-            return false;
+        if (!site_start(world, i)) return false;
     world_meet(world);
     return true;
 }
 
-static inline void end_drop_parcels(struct end *end)
-{
+static inline void end_drop_parcels(struct end *end) {
     while (end->first) {
         struct parcel *next = end->first->next;
         free(end->first);
@@ -186,8 +178,7 @@ static inline void end_drop_parcels(struct end *end)
     end->last = NULL;
 }
 
-static inline void world_free(struct world *world)
-{
+static inline void world_free(struct world *world) {
     for (int i = 0; i < world->site_count; i++)
         broker_free(world->sites[i].broker);
     for (int i = 0; i < WIRES_MAX; i++) {
@@ -202,8 +193,7 @@ static inline void world_free(struct world *world)
 
 /* ---- wires ---- */
 
-static inline struct end *end_of(struct world *world, int site, broker_handle handle, struct end **other)
-{
+static inline struct end *end_of(struct world *world, int site, broker_handle handle, struct end **other) {
     for (int i = 0; i < WIRES_MAX; i++)
         for (int e = 0; e < 2; e++) {
             struct end *end = &world->wires[i].ends[e];
@@ -215,16 +205,16 @@ static inline struct end *end_of(struct world *world, int site, broker_handle ha
     return NULL;
 }
 
-static inline void world_dial(struct world *world, int from, const struct peer_id *to)
-{
+static inline void world_dial(struct world *world, int from, const struct peer_id *to) {
     int site = 0;
     while (site < world->site_count && memcmp(&world->sites[site].id, to, sizeof *to) != 0)
         site++;
     struct broker *broker = world->sites[from].broker;
     world->dials++;
-    broker_handle handle = site < world->site_count && world->sites[site].broker && !world->apart[from][site] && !world->apart[site][from]
-                               ? broker_link_open(broker, world->now_ms, true, to)
-                               : 0;
+    broker_handle handle =
+        site < world->site_count && world->sites[site].broker && !world->apart[from][site] && !world->apart[site][from]
+            ? broker_link_open(broker, world->now_ms, true, to)
+            : 0;
     if (!handle) {
         broker_dial_failed(broker, world->now_ms, to);
         return;
@@ -238,8 +228,7 @@ static inline void world_dial(struct world *world, int from, const struct peer_i
     wire->ends[1] = (struct end){.site = site};
 }
 
-static inline void wire_cut(struct world *world, struct wire *wire)
-{
+static inline void wire_cut(struct world *world, struct wire *wire) {
     for (int e = 0; e < 2; e++) {
         struct end *end = &wire->ends[e];
         end_drop_parcels(end);
@@ -250,19 +239,17 @@ static inline void wire_cut(struct world *world, struct wire *wire)
     wire->used = false;
 }
 
-static inline void world_cut(struct world *world, int a, int b)
-{
+static inline void world_cut(struct world *world, int a, int b) {
     for (int i = 0; i < WIRES_MAX; i++) {
         struct wire *wire = &world->wires[i];
-        if (wire->used && ((wire->ends[0].site == a && wire->ends[1].site == b) || (wire->ends[0].site == b && wire->ends[1].site == a)))
+        if (wire->used && ((wire->ends[0].site == a && wire->ends[1].site == b) ||
+                           (wire->ends[0].site == b && wire->ends[1].site == a)))
             wire_cut(world, wire);
     }
 }
 
-static inline bool wire_handshake(struct world *world, struct wire *wire)
-{
-    if (!wire->used || wire->ready || !wire->ends[0].open)
-        return false;
+static inline bool wire_handshake(struct world *world, struct wire *wire) {
+    if (!wire->used || wire->ready || !wire->ends[0].open) return false;
     struct site *from = &world->sites[wire->ends[0].site], *to = &world->sites[wire->ends[1].site];
     wire->ready = true;
     wire->ends[1].handle = to->broker ? broker_link_open(to->broker, world->now_ms, false, NULL) : 0;
@@ -280,13 +267,11 @@ static inline bool wire_handshake(struct world *world, struct wire *wire)
 }
 
 /* Takes what the broker has to send on a link. */
-static inline void world_collect(struct world *world, int site, broker_handle handle)
-{
+static inline void world_collect(struct world *world, int site, broker_handle handle) {
     struct broker *broker = world->sites[site].broker;
     struct end *other, *end = end_of(world, site, handle, &other);
     struct broker_span span;
-    if (!end)
-        return;
+    if (!end) return;
     while (broker_link_output(broker, world->now_ms, handle, &span)) {
         struct parcel *parcel = malloc(sizeof *parcel + span.size);
         if (parcel) { /* without memory, as in the tests that take it away, the wire loses it */
@@ -308,28 +293,24 @@ static inline void world_collect(struct world *world, int site, broker_handle ha
     }
 }
 
-static inline bool end_deliver(struct world *world, struct end *end, const struct end *other, bool ready)
-{
+static inline bool end_deliver(struct world *world, struct end *end, const struct end *other, bool ready) {
     struct broker *broker = world->sites[end->site].broker;
     struct parcel *parcel = end->first;
     if (!parcel) {
-        if (!ready || !end->open || other->open)
-            return false;
+        if (!ready || !end->open || other->open) return false;
         broker_link_closed(broker, world->now_ms, end->handle);
         end->open = false;
         return true;
     }
     end->first = parcel->next;
-    if (!end->first)
-        end->last = NULL;
+    if (!end->first) end->last = NULL;
     world->frames_moved++;
     for (size_t at = 0; end->open;) {
         size_t size = world->split && parcel->size - at > world->split ? world->split : parcel->size - at;
         bool final = at + size == parcel->size;
         broker_link_input(broker, world->now_ms, end->handle, parcel->bytes + at, size, final);
         at += size;
-        if (final)
-            break;
+        if (final) break;
     }
     free(parcel);
     return true;
@@ -337,8 +318,7 @@ static inline bool end_deliver(struct world *world, struct end *end, const struc
 
 /* ---- rows ---- */
 
-static inline void world_row_change(struct world *world, int site, const struct broker_row_change *change)
-{
+static inline void world_row_change(struct world *world, int site, const struct broker_row_change *change) {
     struct world_row row = {.site = site, .kind = change->kind};
     assert(change->filter_size < TOPIC_MAX);
     memcpy(row.filter, change->filter, change->filter_size);
@@ -349,61 +329,51 @@ static inline void world_row_change(struct world *world, int site, const struct 
         assert(at < ROWS_MAX);
         world->rows[world->row_count++] = row;
     }
-    if (!change->active && at < world->row_count)
-        world->rows[at] = world->rows[--world->row_count];
+    if (!change->active && at < world->row_count) world->rows[at] = world->rows[--world->row_count];
     uint64_t sequence = ++world->sites[site].sequence, ticket = change->ticket;
     broker_row_sequenced(world->sites[site].broker, world->now_ms, ticket, sequence);
     for (int other = 0; other < world->site_count; other++) {
         struct site *to = &world->sites[other];
-        if (other == site || !to->broker || to->deaf || world->sites[site].mute)
-            continue;
-        broker_peer_row(to->broker, world->now_ms, &world->sites[site].id, row.kind, row.filter, strlen(row.filter), change->active);
+        if (other == site || !to->broker || to->deaf || world->sites[site].mute) continue;
+        broker_peer_row(to->broker, world->now_ms, &world->sites[site].id, row.kind, row.filter, strlen(row.filter),
+                        change->active);
         broker_peer_knows(world->sites[site].broker, world->now_ms, &to->id, sequence);
     }
 }
 
 /* ---- clients ---- */
 
-static inline void client_send(struct world *world, struct client *client, const void *bytes, size_t size)
-{
+static inline void client_send(struct world *world, struct client *client, const void *bytes, size_t size) {
     broker_client_input(world->sites[client->site].broker, world->now_ms, client->handle, bytes, size);
 }
 
-static inline size_t put_length(uint8_t *at, size_t length)
-{
+static inline size_t put_length(uint8_t *at, size_t length) {
     size_t count = 0;
     do {
         at[count] = (uint8_t)(length & 127);
         length >>= 7;
-        if (length)
-            at[count] |= 128;
+        if (length) at[count] |= 128;
         count++;
     } while (length);
     return count;
 }
 
-static inline void client_packet(struct world *world, struct client *client, uint8_t type, const void *body, size_t size)
-{
+static inline void client_packet(struct world *world, struct client *client, uint8_t type, const void *body,
+                                 size_t size) {
     uint8_t header[5] = {type};
     size_t header_size = 1 + put_length(header + 1, size);
     client_send(world, client, header, header_size);
-    if (size > 0)
-        client_send(world, client, body, size);
+    if (size > 0) client_send(world, client, body, size);
 }
 
-static inline void on_packet(struct world *world, struct client *client, const uint8_t *packet, const uint8_t *body, size_t size)
-{
+static inline void on_packet(struct world *world, struct client *client, const uint8_t *packet, const uint8_t *body,
+                             size_t size) {
     int type = packet[0] >> 4;
-    if (type == 9)
-        client->subacks++;
-    if (type == 4)
-        client->pubacks++;
-    if (type == 7)
-        client->pubcomps++;
-    if (type == 5 || type == 6)
-        client_packet(world, client, type == 5 ? 0x62 : 0x70, body, 2);
-    if (type != 3 || client->received_count == RECEIVED_MAX)
-        return;
+    if (type == 9) client->subacks++;
+    if (type == 4) client->pubacks++;
+    if (type == 7) client->pubcomps++;
+    if (type == 5 || type == 6) client_packet(world, client, type == 5 ? 0x62 : 0x70, body, 2);
+    if (type != 3 || client->received_count == RECEIVED_MAX) return;
     struct received *received = &client->received[client->received_count++];
     size_t topic_size = (size_t)(body[0] << 8 | body[1]), at = 2 + topic_size;
     memset(received, 0, sizeof *received);
@@ -411,45 +381,37 @@ static inline void on_packet(struct world *world, struct client *client, const u
     received->retain = packet[0] & 1;
     memcpy(received->topic, body + 2, topic_size < TOPIC_MAX ? topic_size : TOPIC_MAX - 1);
     const uint8_t *packet_id = body + at;
-    if (received->qos)
-        at += 2;
+    if (received->qos) at += 2;
     received->payload_size = size - at;
     memcpy(received->payload, body + at, received->payload_size < TOPIC_MAX ? received->payload_size : TOPIC_MAX - 1);
-    if (received->qos)
-        client_packet(world, client, received->qos == 1 ? 0x40 : 0x50, packet_id, 2);
+    if (received->qos) client_packet(world, client, received->qos == 1 ? 0x40 : 0x50, packet_id, 2);
 }
 
-static inline void client_parse(struct world *world, struct client *client)
-{
+static inline void client_parse(struct world *world, struct client *client) {
     for (;;) {
         size_t length = 0, at = 1, shift = 0;
         while (at < client->input_size && at < 5) {
             length |= (size_t)(client->input[at] & 127) << shift;
             shift += 7;
-            if (!(client->input[at++] & 128))
-                goto whole;
+            if (!(client->input[at++] & 128)) goto whole;
         }
         return;
     whole:
-        if (client->input_size < at + length)
-            return;
+        if (client->input_size < at + length) return;
         uint8_t *packet = client->input;
         client->input = malloc(client->input_size - at - length + 1);
         size_t left = client->input_size - at - length;
-        if (client->input)
-            memcpy(client->input, packet + at + length, left);
+        if (client->input) memcpy(client->input, packet + at + length, left);
         client->input_size = client->input ? left : 0;
         on_packet(world, client, packet, packet + at, length);
         free(packet);
     }
 }
 
-static inline bool client_collect(struct world *world, int site, broker_handle handle)
-{
+static inline bool client_collect(struct world *world, int site, broker_handle handle) {
     struct client *client = NULL;
     for (int i = 0; i < world->client_count; i++)
-        if (world->clients[i]->site == site && world->clients[i]->handle == handle)
-            client = world->clients[i];
+        if (world->clients[i]->site == site && world->clients[i]->handle == handle) client = world->clients[i];
     struct broker *broker = world->sites[site].broker;
     struct broker_span span;
     while (client && broker_client_output(broker, handle, &span, 1) > 0) {
@@ -461,23 +423,20 @@ static inline bool client_collect(struct world *world, int site, broker_handle h
         }
         broker_client_written(broker, world->now_ms, handle, span.size);
     }
-    if (client)
-        client_parse(world, client);
+    if (client) client_parse(world, client);
     return client != NULL;
 }
 
 /* ---- the pump ---- */
 
-static inline bool site_pump(struct world *world, int site)
-{
+static inline bool site_pump(struct world *world, int site) {
     struct broker *broker = world->sites[site].broker;
     struct broker_row_change change;
     struct broker_note note;
     struct peer_id peer;
     broker_handle handle;
     bool any = false;
-    if (!broker)
-        return false;
+    if (!broker) return false;
     for (; broker_next_row(broker, &change); any = true)
         world_row_change(world, site, &change);
     for (; broker_next_dial(broker, world->now_ms, &peer); any = true)
@@ -491,15 +450,13 @@ static inline bool site_pump(struct world *world, int site)
             memcpy(world->last_warning[site], note.text, sizeof note.text);
             world->warnings[site]++;
         }
-        if (getenv("NOTES"))
-            fprintf(stderr, "%llu site-%d: %s\n", (unsigned long long)world->now_ms, site, note.text);
+        if (getenv("NOTES")) fprintf(stderr, "%llu site-%d: %s\n", (unsigned long long)world->now_ms, site, note.text);
     }
     return any;
 }
 
 /* Until nothing moves any more; time stands still. */
-static inline void world_settle(struct world *world)
-{
+static inline void world_settle(struct world *world) {
     bool any = true;
     for (int rounds = 0; any; rounds++) {
         assert(rounds < 100000);
@@ -509,16 +466,14 @@ static inline void world_settle(struct world *world)
         for (int i = 0; i < WIRES_MAX && !world->hold_frames; i++) {
             struct wire *wire = &world->wires[i];
             any |= wire_handshake(world, wire);
-            if (!wire->used)
-                continue;
+            if (!wire->used) continue;
             any |= end_deliver(world, &wire->ends[0], &wire->ends[1], wire->ready);
             any |= end_deliver(world, &wire->ends[1], &wire->ends[0], wire->ready);
         }
     }
 }
 
-static inline void world_run(struct world *world, uint64_t duration_ms)
-{
+static inline void world_run(struct world *world, uint64_t duration_ms) {
     uint64_t end_ms = world->now_ms + duration_ms;
     world_settle(world);
     for (;;) {
@@ -526,13 +481,10 @@ static inline void world_run(struct world *world, uint64_t duration_ms)
         for (int i = 0; i < world->site_count; i++)
             if (world->sites[i].broker && broker_deadline_ms(world->sites[i].broker) < due)
                 due = broker_deadline_ms(world->sites[i].broker);
-        if (due > end_ms)
-            break;
-        if (due > world->now_ms)
-            world->now_ms = due;
+        if (due > end_ms) break;
+        if (due > world->now_ms) world->now_ms = due;
         for (int i = 0; i < world->site_count; i++)
-            if (world->sites[i].broker)
-                broker_tick(world->sites[i].broker, world->now_ms);
+            if (world->sites[i].broker) broker_tick(world->sites[i].broker, world->now_ms);
         world_settle(world);
     }
     world->now_ms = end_ms;
@@ -540,11 +492,9 @@ static inline void world_run(struct world *world, uint64_t duration_ms)
 
 /* ---- what clients do ---- */
 
-static inline struct client *client_connect(struct world *world, int site)
-{
+static inline struct client *client_connect(struct world *world, int site) {
     struct client *client = calloc(1, sizeof *client);
-    if (!client)
-        return NULL;
+    if (!client) return NULL;
     uint8_t body[] = {0, 4, 'M', 'Q', 'T', 'T', 4, 2, 0, 0, 0, 2, 'c', (uint8_t)('a' + world->client_count)};
     client->site = site;
     client->handle = broker_client_open(world->sites[site].broker, world->now_ms, true, "test");
@@ -554,8 +504,7 @@ static inline struct client *client_connect(struct world *world, int site)
     return client;
 }
 
-static inline void client_subscribe(struct world *world, struct client *client, const char *filter, int qos)
-{
+static inline void client_subscribe(struct world *world, struct client *client, const char *filter, int qos) {
     uint8_t body[TOPIC_MAX + 8] = {0};
     size_t size = strlen(filter);
     client->packet_id++;
@@ -566,8 +515,7 @@ static inline void client_subscribe(struct world *world, struct client *client, 
     client_packet(world, client, 0x82, body, size + 5);
 }
 
-static inline void client_unsubscribe(struct world *world, struct client *client, const char *filter)
-{
+static inline void client_unsubscribe(struct world *world, struct client *client, const char *filter) {
     uint8_t body[TOPIC_MAX + 8] = {0};
     size_t size = strlen(filter);
     client->packet_id++;
@@ -577,13 +525,11 @@ static inline void client_unsubscribe(struct world *world, struct client *client
     client_packet(world, client, 0xa2, body, size + 4);
 }
 
-static inline void client_publish_bytes(struct world *world, struct client *client, const char *topic, const void *payload, size_t payload_size,
-                                        int qos, bool retain)
-{
+static inline void client_publish_bytes(struct world *world, struct client *client, const char *topic,
+                                        const void *payload, size_t payload_size, int qos, bool retain) {
     size_t size = strlen(topic), at = 0;
     uint8_t *body = malloc(size + payload_size + 4);
-    if (!body)
-        return;
+    if (!body) return;
     body[at++] = 0, body[at++] = (uint8_t)size;
     memcpy(body + at, topic, size);
     at += size;
@@ -591,20 +537,18 @@ static inline void client_publish_bytes(struct world *world, struct client *clie
         client->packet_id++;
         body[at++] = (uint8_t)(client->packet_id >> 8), body[at++] = (uint8_t)client->packet_id;
     }
-    if (payload_size > 0)
-        memcpy(body + at, payload, payload_size);
+    if (payload_size > 0) memcpy(body + at, payload, payload_size);
     client_packet(world, client, (uint8_t)(0x30 | qos << 1 | retain), body, at + payload_size);
     free(body);
 }
 
-static inline void client_publish(struct world *world, struct client *client, const char *topic, const char *payload, int qos, bool retain)
-{
+static inline void client_publish(struct world *world, struct client *client, const char *topic, const char *payload,
+                                  int qos, bool retain) {
     client_publish_bytes(world, client, topic, payload, strlen(payload), qos, retain);
 }
 
 /* How often it got this payload. */
-static inline int client_got(const struct client *client, const char *payload)
-{
+static inline int client_got(const struct client *client, const char *payload) {
     int count = 0;
     for (int i = 0; i < client->received_count; i++)
         count += strcmp(client->received[i].payload, payload) == 0;
@@ -613,17 +557,14 @@ static inline int client_got(const struct client *client, const char *payload)
 
 /* ---- what links say ---- */
 
-static inline struct link_info world_link(struct world *world, int at, int to)
-{
+static inline struct link_info world_link(struct world *world, int at, int to) {
     struct link_info info;
     for (size_t i = 0; broker_link_at(world->sites[at].broker, i, &info); i++)
-        if (memcmp(&info.peer, &world->sites[to].id, sizeof info.peer) == 0)
-            return info;
+        if (memcmp(&info.peer, &world->sites[to].id, sizeof info.peer) == 0) return info;
     return (struct link_info){.state = LINK_CLOSING};
 }
 
-static inline struct peering_counters world_counters(struct world *world, int site)
-{
+static inline struct peering_counters world_counters(struct world *world, int site) {
     struct peering_counters counters;
     broker_read_peering_counters(world->sites[site].broker, &counters);
     return counters;

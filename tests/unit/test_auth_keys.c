@@ -12,17 +12,15 @@
 #include "auth/keys.h"
 
 /* One pair in the forms that openssl writes. */
-static const char sec1_pem[] =
-    "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
-    "-----BEGIN EC PRIVATE KEY-----\n"
-    "MHcCAQEEIPqeRkrlIEri2gNJWouiasV992gKzIJVFBS+KF7CJHOpoAoGCCqGSM49\n"
-    "AwEHoUQDQgAEhm3yTQ5TffSMkwGrY/C4cfwPxnRuI3JOMSToX+IGX712xIiI+F4q\n"
-    "pYMby0NkFj3E2vspU2AisaR76b2jK5O4Zg==\n-----END EC PRIVATE KEY-----\n";
-static const char pkcs8_pem[] =
-    "-----BEGIN PRIVATE KEY-----\n"
-    "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg+p5GSuUgSuLaA0la\n"
-    "i6JqxX33aArMglUUFL4oXsIkc6mhRANCAASGbfJNDlN99IyTAatj8Lhx/A/GdG4j\n"
-    "ck4xJOhf4gZfvXbEiIj4XiqlgxvLQ2QWPcTa+ylTYCKxpHvpvaMrk7hm\n-----END PRIVATE KEY-----\n";
+static const char sec1_pem[] = "-----BEGIN EC PARAMETERS-----\nBggqhkjOPQMBBw==\n-----END EC PARAMETERS-----\n"
+                               "-----BEGIN EC PRIVATE KEY-----\n"
+                               "MHcCAQEEIPqeRkrlIEri2gNJWouiasV992gKzIJVFBS+KF7CJHOpoAoGCCqGSM49\n"
+                               "AwEHoUQDQgAEhm3yTQ5TffSMkwGrY/C4cfwPxnRuI3JOMSToX+IGX712xIiI+F4q\n"
+                               "pYMby0NkFj3E2vspU2AisaR76b2jK5O4Zg==\n-----END EC PRIVATE KEY-----\n";
+static const char pkcs8_pem[] = "-----BEGIN PRIVATE KEY-----\n"
+                                "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg+p5GSuUgSuLaA0la\n"
+                                "i6JqxX33aArMglUUFL4oXsIkc6mhRANCAASGbfJNDlN99IyTAatj8Lhx/A/GdG4j\n"
+                                "ck4xJOhf4gZfvXbEiIj4XiqlgxvLQ2QWPcTa+ylTYCKxpHvpvaMrk7hm\n-----END PRIVATE KEY-----\n";
 static const char public_pem[] =
     "-----BEGIN PUBLIC KEY-----\n"
     "MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEhm3yTQ5TffSMkwGrY/C4cfwPxnRu\n"
@@ -67,23 +65,37 @@ static void entropy_gives_the_pair_of_fips_186_5(void **state) {
         const char *entropy, *point, *thumbprint;
     } cases[] = {
         {"000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f202122232425262728292a2b2c2d2e2f",
-         "043306be3e4aad764674da3e995b0417c0d7c4a93cd7727988f8e8edf75f7c298f4ac85b7d5d2bbea4cfad3cc2ba8bdf5cece54aa9d6bd2c4dc76b57645520064d",
+         "043306be3e4aad764674da3e995b0417c0d7c4a93cd7727988f8e8edf75f7c298f4ac85b7d5d2bbea4cfad3cc2ba8bdf5cece54aa9d6b"
+         "d2c4dc76b57645520064d",
          "3qmUQnl9Fva7_oovmJaCLyTfmakPalb6mBk5tkJZ8jI"},
-        {"000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000", /* d = 1: the generator */
-         "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c2964fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5",
+        {"000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000000", /* d = 1:
+                                                                                                                the
+                                                                                                                generator
+                                                                                                              */
+         "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c2964fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b3"
+         "15ececbb6406837bf51f5",
          "xx0BcA-wMohw8atYDJOe6peGModklG2wRHBlXHMvl0M"},
         {"ffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff",
-         "044b0bac526bd810f3663527e929ee8e2188d5070146396d862fb139cbf107568cefa020c62d211153424929ffea5d1ad19fc3ea0fe3f0399039cdb5bcb434e195",
+         "044b0bac526bd810f3663527e929ee8e2188d5070146396d862fb139cbf107568cefa020c62d211153424929ffea5d1ad19fc3ea0fe3f"
+         "0399039cdb5bcb434e195",
          "zNPIXLacw68GEL82wWEmK383E71EwmNyMOpzpTTsbBc"},
-        {"00000000000000000000000000000000ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632550", /* n - 1: d = 1 again */
-         "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c2964fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b315ececbb6406837bf51f5",
+        {"00000000000000000000000000000000ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632550", /* n - 1: d
+                                                                                                                = 1
+                                                                                                                again */
+         "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c2964fe342e2fe1a7f9b8ee7eb4a7c0f9e162bce33576b3"
+         "15ececbb6406837bf51f5",
          "xx0BcA-wMohw8atYDJOe6peGModklG2wRHBlXHMvl0M"},
-        {"00000000000000000000000000000000ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc63254f", /* n - 2: the largest d */
-         "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296b01cbd1c01e58065711814b583f061e9d431cca994cea1313449bf97c840ae0a",
+        {"00000000000000000000000000000000ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc63254f", /* n - 2:
+                                                                                                                the
+                                                                                                                largest
+                                                                                                                d */
+         "046b17d1f2e12c4247f8bce6e563a440f277037d812deb33a0f4a13945d898c296b01cbd1c01e58065711814b583f061e9d431cca994c"
+         "ea1313449bf97c840ae0a",
          "WUvr_3qhO1HgZwQzcjEwvNYMQct45rClzuRw4DNhrAA"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        uint8_t entropy[AUTH_ENTROPY_SIZE], expected[AUTH_PUBLIC_KEY_SIZE], point[AUTH_PUBLIC_KEY_SIZE], thumbprint[AUTH_THUMBPRINT_SIZE];
+        uint8_t entropy[AUTH_ENTROPY_SIZE], expected[AUTH_PUBLIC_KEY_SIZE], point[AUTH_PUBLIC_KEY_SIZE],
+            thumbprint[AUTH_THUMBPRINT_SIZE];
         char text[44];
         struct auth_key *key;
         hex(cases[i].entropy, entropy, sizeof entropy);
@@ -153,17 +165,23 @@ static void text_need_not_end_in_zero(void **state) {
 static void what_is_no_p256_key_is_malformed(void **state) {
     (void)state;
     static const char *const cases[] = {
-        "x", "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n",
+        "x",
+        "-----BEGIN PUBLIC KEY-----\n-----END PUBLIC KEY-----\n",
         /* P-384 */
         "-----BEGIN PRIVATE KEY-----\n"
-        "MIG2AgEAMBAGByqGSM49AgEGBSuBBAAiBIGeMIGbAgEBBDA7+aELnlna4fM7jRG8\nxh1BzaEhc7gPyPt1ohVO0F3BTPhsIldp0yE53VpEd5xkcJuhZANiAAS8CGnXWz2U\n"
-        "Hv+B6s35wiUDEmQk0psJKtPtCtsu9KtQ8lffMq7ntZ3Bcx0lizYtU+n4oM/VJ0k2\nSZiYDiq9XavIODL8fjMV+xVjBruteUsa+3czpSC2bzxg/WG8UZl9HXo=\n"
+        "MIG2AgEAMBAGByqGSM49AgEGBSuBBAAiBIGeMIGbAgEBBDA7+"
+        "aELnlna4fM7jRG8\nxh1BzaEhc7gPyPt1ohVO0F3BTPhsIldp0yE53VpEd5xkcJuhZANiAAS8CGnXWz2U\n"
+        "Hv+B6s35wiUDEmQk0psJKtPtCtsu9KtQ8lffMq7ntZ3Bcx0lizYtU+n4oM/"
+        "VJ0k2\nSZiYDiq9XavIODL8fjMV+xVjBruteUsa+3czpSC2bzxg/WG8UZl9HXo=\n"
         "-----END PRIVATE KEY-----\n",
         /* Ed25519 */
-        "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIPM9ox8HoaxbT1G7JLsxb2Ydfo29w/Woj/Dlk76uqtTY\n-----END PRIVATE KEY-----\n",
+        "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIPM9ox8HoaxbT1G7JLsxb2Ydfo29w/Woj/Dlk76uqtTY\n-----END "
+        "PRIVATE KEY-----\n",
         /* with a password, which must not be asked for */
-        "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: AES-256-CBC,F01C37890C5CAC64F3712BBB820B813B\n\n"
-        "P8yd5Jk4VA5kJ8x6Kdz9E0FAEn6sHs/K3158qWjbZVI/ZZ0C1YRmn2AXjyBM9Xa5\nBkcnv4khgl1UhBkgldt1wZgeAiFmsEYSyKvSdNce9SSweXfsvk0qCcKc1dzgc3tg\n"
+        "-----BEGIN EC PRIVATE KEY-----\nProc-Type: 4,ENCRYPTED\nDEK-Info: "
+        "AES-256-CBC,F01C37890C5CAC64F3712BBB820B813B\n\n"
+        "P8yd5Jk4VA5kJ8x6Kdz9E0FAEn6sHs/K3158qWjbZVI/"
+        "ZZ0C1YRmn2AXjyBM9Xa5\nBkcnv4khgl1UhBkgldt1wZgeAiFmsEYSyKvSdNce9SSweXfsvk0qCcKc1dzgc3tg\n"
         "GFWOhFbrnKkItBKVlP7DsBTZW2tPyNdh7BvSgE7F3nY=\n-----END EC PRIVATE KEY-----\n",
     };
     struct auth_key *key = (struct auth_key *)(uintptr_t)8;
@@ -172,7 +190,8 @@ static void what_is_no_p256_key_is_malformed(void **state) {
         assert_ptr_equal(key, (void *)(uintptr_t)8); /* untouched on failure */
     }
     assert_int_equal(auth_key_parse("", 0, &key), AUTH_MALFORMED);
-    for (size_t size = 0; size + 30 < strlen(pkcs8_pem); size += 7) assert_int_equal(auth_key_parse(pkcs8_pem, size, &key), AUTH_MALFORMED);
+    for (size_t size = 0; size + 30 < strlen(pkcs8_pem); size += 7)
+        assert_int_equal(auth_key_parse(pkcs8_pem, size, &key), AUTH_MALFORMED);
 }
 
 static void point_off_the_curve_is_malformed(void **state) {
@@ -196,8 +215,12 @@ static void signature_of_rfc_6979_verifies(void **state) {
     /* RFC 6979 section A.2.5, SHA-256, message "sample". */
     uint8_t point[AUTH_PUBLIC_KEY_SIZE], signature[64];
     struct auth_key *key;
-    hex("0460FED4BA255A9D31C961EB74C6356D68C049B8923B61FA6CE669622E60F29FB67903FE1008B8BC99A41AE9E95628BC64F2F1B20C2D7E9F5177A3C294D4462299", point, sizeof point);
-    hex("EFD48B2AACB6A8FD1140DD9CD45E81D69D2C877B56AAF991C34D0EA84EAF3716F7CB1C942D657C41D436C7A1B6E29F65F3E900DBB9AFF4064DC4AB2F843ACDA8", signature, 64);
+    hex("0460FED4BA255A9D31C961EB74C6356D68C049B8923B61FA6CE669622E60F29FB67903FE1008B8BC99A41AE9E95628BC64F2F1B20C2D7E"
+        "9F5177A3C294D4462299",
+        point, sizeof point);
+    hex("EFD48B2AACB6A8FD1140DD9CD45E81D69D2C877B56AAF991C34D0EA84EAF3716F7CB1C942D657C41D436C7A1B6E29F65F3E900DBB9AFF4"
+        "064DC4AB2F843ACDA8",
+        signature, 64);
     assert_int_equal(auth_key_from_point(point, &key), AUTH_OK);
     assert_true(auth_verify(key, (const uint8_t *)"sample", 6, signature));
     assert_false(auth_verify(key, (const uint8_t *)"Sample", 6, signature));
@@ -244,7 +267,8 @@ static void certificate_carries_the_key_and_signs_itself(void **state) {
     assert_ptr_equal(at, der + size);
     EVP_PKEY *key = X509_get0_pubkey(certificate);
     assert_int_equal(X509_verify(certificate, key), 1);
-    assert_int_equal(EVP_PKEY_get_octet_string_param(key, "pub", in_certificate, sizeof in_certificate, &point_size), 1);
+    assert_int_equal(EVP_PKEY_get_octet_string_param(key, "pub", in_certificate, sizeof in_certificate, &point_size),
+                     1);
     auth_key_point(pair, point);
     assert_memory_equal(in_certificate, point, sizeof point);
     assert_int_equal(X509_cmp_current_time(X509_get0_notBefore(certificate)), -1);
@@ -268,7 +292,8 @@ static void ring_reads_keys_in_order(void **state) {
         {KEY_A, 1},
         {KEY_A "\n", 1},
         {"# comment\n\n  " KEY_A " # the new one\r\n\t" KEY_B "\r\n", 2},
-        {"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8\n-_----------------------------------------8\n", 2}, /* no padding; base64url */
+        {"AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8\n-_----------------------------------------8\n",
+         2}, /* no padding; base64url */
         {KEY_A "\n" KEY_A "\n" KEY_A "\n" KEY_A, 4},
         {KEY_A "\n" KEY_A "\n" KEY_A "\n" KEY_A "\n" KEY_A, 0}, /* more than AUTH_RING_MAX */
         {"", 0},
@@ -286,7 +311,8 @@ static void ring_reads_keys_in_order(void **state) {
         assert_int_equal(ring.count, cases[i].count);
         if (ring.count == 0) continue;
         static const uint8_t id[] = {0x63, 0x0d, 0xcd, 0x29}; /* SHA-256 of 00 01 .. 1f begins so */
-        for (uint8_t b = 0; b < 32; b++) assert_int_equal(ring.keys[0].key[b], b);
+        for (uint8_t b = 0; b < 32; b++)
+            assert_int_equal(ring.keys[0].key[b], b);
         assert_memory_equal(ring.keys[0].id, id, 4);
         if (ring.count == 2) assert_memory_not_equal(ring.keys[1].key, ring.keys[0].key, 32);
     }
@@ -297,7 +323,8 @@ static void ring_line_reads_back(void **state) {
     uint8_t key[32];
     char line[48];
     struct auth_ring ring;
-    for (unsigned i = 0; i < 32; i++) key[i] = (uint8_t)(251 * i + 62);
+    for (unsigned i = 0; i < 32; i++)
+        key[i] = (uint8_t)(251 * i + 62);
     auth_ring_line(key, line);
     assert_int_equal(strlen(line), 45);
     assert_int_equal(auth_ring_parse(line, strlen(line), &ring), AUTH_OK);
@@ -308,7 +335,8 @@ static void base64url_is_that_of_rfc_4648(void **state) {
     (void)state;
     static const struct {
         const char *bytes, *text;
-    } cases[] = {{"", ""}, {"f", "Zg"}, {"fo", "Zm8"}, {"foo", "Zm9v"}, {"foob", "Zm9vYg"}, {"fooba", "Zm9vYmE"}, {"foobar", "Zm9vYmFy"}, {"\xfb\xff\xbf", "-_-_"}};
+    } cases[] = {{"", ""},           {"f", "Zg"},          {"fo", "Zm8"},          {"foo", "Zm9v"},
+                 {"foob", "Zm9vYg"}, {"fooba", "Zm9vYmE"}, {"foobar", "Zm9vYmFy"}, {"\xfb\xff\xbf", "-_-_"}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char text[16];
         uint8_t bytes[16];
@@ -317,7 +345,8 @@ static void base64url_is_that_of_rfc_4648(void **state) {
         assert_string_equal(text, cases[i].text);
         assert_int_equal(auth_base64url_decode(cases[i].text, strlen(cases[i].text), bytes, size), size);
         assert_memory_equal(bytes, cases[i].bytes, size);
-        if (size > 0) assert_int_equal(auth_base64url_decode(cases[i].text, strlen(cases[i].text), bytes, size - 1), -1);
+        if (size > 0)
+            assert_int_equal(auth_base64url_decode(cases[i].text, strlen(cases[i].text), bytes, size - 1), -1);
     }
     static const char *const bad[] = {"Z", "Zm9vY", "Zg==", "Zh", "Zm9", "Zm+v", "Zm/v", "Zm v", "Zm9v\n", "Zm\x80v"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {

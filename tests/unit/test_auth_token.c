@@ -33,28 +33,34 @@ static int teardown(void **state) {
     return 0;
 }
 
-/* Verifies as a broker that trusts the first issuer only, from a copy of the exact size so that any read past it is noticed. */
+/* Verifies as a broker that trusts the first issuer only, from a copy of the exact size so that any read past it is
+ * noticed. */
 static enum auth_result verify_sized(const struct world *world, const char *token, size_t size, char reason[160]) {
     struct auth_claims claims;
     memset(&claims, 0xEE, sizeof claims);
     char *exact = malloc(size > 0 ? size : 1);
     memcpy(exact, token, size);
-    enum auth_result result = auth_token_verify(exact, size, world->issuers, 1, AUTH_AUDIENCE_BROKER, FIXTURE_NOW, &claims, reason);
+    enum auth_result result =
+        auth_token_verify(exact, size, world->issuers, 1, AUTH_AUDIENCE_BROKER, FIXTURE_NOW, &claims, reason);
     free(exact);
     if (result == AUTH_OK)
         auth_claims_deinit(&claims);
     else
-        for (size_t i = 0; i < sizeof claims; i++) assert_int_equal(((unsigned char *)&claims)[i], 0xEE); /* untouched on failure */
+        for (size_t i = 0; i < sizeof claims; i++)
+            assert_int_equal(((unsigned char *)&claims)[i], 0xEE); /* untouched on failure */
     return result;
 }
 
-static enum auth_result verify(const struct world *world, const char *token, char reason[160]) { return verify_sized(world, token, strlen(token), reason); }
+static enum auth_result verify(const struct world *world, const char *token, char reason[160]) {
+    return verify_sized(world, token, strlen(token), reason);
+}
 
 /* Frees the token. words must be in the reason, which must also name a remedy after a colon. */
 static void assert_refused(const struct world *world, char *token, enum auth_result expected, const char *words) {
     char reason[160] = "";
     enum auth_result result = verify(world, token, reason);
-    if (result != expected || strstr(reason, words) == NULL) print_error("result %d, reason \"%s\", expected %d and \"%s\"\n", result, reason, expected, words);
+    if (result != expected || strstr(reason, words) == NULL)
+        print_error("result %d, reason \"%s\", expected %d and \"%s\"\n", result, reason, expected, words);
     assert_int_equal(result, expected);
     assert_non_null(strstr(reason, words));
     assert_non_null(strstr(reason, ": "));
@@ -63,17 +69,28 @@ static void assert_refused(const struct world *world, char *token, enum auth_res
 
 static void minted_token_verifies_with_its_claims(void **state) {
     struct world *world = *state;
-    char subject[] = "edge-4", audience[] = AUTH_AUDIENCE_BROKER, a[] = "a/#", b[] = "+/b", c[] = "edge-1", d[] = "c/%c/d", e[] = "e", *token = NULL, reason[160], text[44];
+    char subject[] = "edge-4", audience[] = AUTH_AUDIENCE_BROKER, a[] = "a/#", b[] = "+/b", c[] = "edge-1",
+         d[] = "c/%c/d", e[] = "e", *token = NULL, reason[160], text[44];
     uint8_t entropy[16];
     memset(entropy, 9, sizeof entropy);
-    struct auth_claims claims = {.subject = subject, .audience = audience, .issued_at_s = FIXTURE_NOW - 5, .not_before_s = FIXTURE_NOW - 3, .expires_at_s = FIXTURE_NOW + 60,
-                                 .key_bound = true, .blocked_publish_topics = {2, {a, b}}, .blocked_brokers = {1, {c}}, .allowed_publish_topics = {1, {d}},
-                                 .allowed_subscribe_topics = {1, {e}}, .blocked_subscribe_topics = {1, {b}}};
+    struct auth_claims claims = {.subject = subject,
+                                 .audience = audience,
+                                 .issued_at_s = FIXTURE_NOW - 5,
+                                 .not_before_s = FIXTURE_NOW - 3,
+                                 .expires_at_s = FIXTURE_NOW + 60,
+                                 .key_bound = true,
+                                 .blocked_publish_topics = {2, {a, b}},
+                                 .blocked_brokers = {1, {c}},
+                                 .allowed_publish_topics = {1, {d}},
+                                 .allowed_subscribe_topics = {1, {e}},
+                                 .blocked_subscribe_topics = {1, {b}}};
     auth_key_thumbprint(world->holder, claims.key_thumbprint);
     assert_int_equal(auth_token_mint(&claims, world->issuer, entropy, &token), AUTH_OK);
 
     struct auth_claims read;
-    assert_int_equal(auth_token_verify(token, strlen(token), world->issuers, 1, AUTH_AUDIENCE_BROKER, FIXTURE_NOW, &read, reason), AUTH_OK);
+    assert_int_equal(
+        auth_token_verify(token, strlen(token), world->issuers, 1, AUTH_AUDIENCE_BROKER, FIXTURE_NOW, &read, reason),
+        AUTH_OK);
     fixture_thumbprint(world->issuer, text);
     assert_string_equal(read.issuer, text);
     assert_string_equal(read.subject, "edge-4");
@@ -102,8 +119,10 @@ static void minted_token_verifies_with_its_claims(void **state) {
 static void handmade_good_token_verifies(void **state) {
     /* So that the refusals below are for the reason they name, and not because the fixture is wrong. */
     struct world *world = *state;
-    char reason[160], *claims = fixture_claims(world->issuer, world->holder, ",\"unknown\":[1,{}],\"claims\":{\"blocked_brokers\":[]}");
-    static const char *const headers[] = {FIXTURE_HEADER, "{\"alg\":\"ES256\"}", "{\"typ\":\"jwt\",\"kid\":\"7\",\"alg\":\"ES256\"}"};
+    char reason[160], *claims = fixture_claims(world->issuer, world->holder,
+                                               ",\"unknown\":[1,{}],\"claims\":{\"blocked_brokers\":[]}");
+    static const char *const headers[] = {FIXTURE_HEADER, "{\"alg\":\"ES256\"}",
+                                          "{\"typ\":\"jwt\",\"kid\":\"7\",\"alg\":\"ES256\"}"};
     for (size_t i = 0; i < 3; i++) {
         char *token = fixture_signed(headers[i], claims, world->issuer);
         assert_int_equal(verify(world, token, reason), AUTH_OK);
@@ -116,9 +135,13 @@ static void any_of_the_issuers_is_believed(void **state) {
     struct world *world = *state;
     char *token = fixture_minted(world->other_issuer, world->holder), reason[160];
     struct auth_claims claims;
-    assert_int_equal(auth_token_verify(token, strlen(token), world->issuers, 2, AUTH_AUDIENCE_BROKER, FIXTURE_NOW, &claims, reason), AUTH_OK);
+    assert_int_equal(
+        auth_token_verify(token, strlen(token), world->issuers, 2, AUTH_AUDIENCE_BROKER, FIXTURE_NOW, &claims, reason),
+        AUTH_OK);
     auth_claims_deinit(&claims);
-    assert_int_equal(auth_token_verify(token, strlen(token), world->issuers, 0, AUTH_AUDIENCE_BROKER, FIXTURE_NOW, &claims, reason), AUTH_REFUSED);
+    assert_int_equal(
+        auth_token_verify(token, strlen(token), world->issuers, 0, AUTH_AUDIENCE_BROKER, FIXTURE_NOW, &claims, reason),
+        AUTH_REFUSED);
     assert_refused(world, token, AUTH_REFUSED, "not one of the 1 trusted here");
 }
 
@@ -163,7 +186,8 @@ static void only_es256_is_believed(void **state) {
     free(claims);
 }
 
-/* The classic: anyone who has issuer.pub makes an HMAC with it, and a library that takes the algorithm from the token believes it. */
+/* The classic: anyone who has issuer.pub makes an HMAC with it, and a library that takes the algorithm from the token
+ * believes it. */
 static void hmac_with_the_public_key_as_secret_is_refused(void **state) {
     struct world *world = *state;
     static const char *const headers[] = {"{\"alg\":\"HS256\",\"typ\":\"JWT\"}", FIXTURE_HEADER};
@@ -173,8 +197,10 @@ static void hmac_with_the_public_key_as_secret_is_refused(void **state) {
         uint8_t mac[32];
         unsigned size = 0;
         char *token = fixture_unsigned(headers[i], claims);
-        assert_non_null(HMAC(EVP_sha256(), pem, (int)strlen(pem), (const unsigned char *)token, strlen(token), mac, &size));
-        assert_refused(world, fixture_append(token, mac, size), i == 0 ? AUTH_REFUSED : AUTH_MALFORMED, i == 0 ? "HS256" : "signature");
+        assert_non_null(
+            HMAC(EVP_sha256(), pem, (int)strlen(pem), (const unsigned char *)token, strlen(token), mac, &size));
+        assert_refused(world, fixture_append(token, mac, size), i == 0 ? AUTH_REFUSED : AUTH_MALFORMED,
+                       i == 0 ? "HS256" : "signature");
     }
     free(pem);
     free(claims);
@@ -188,7 +214,8 @@ static void unsigned_token_is_refused(void **state) {
     assert_refused(world, token, AUTH_MALFORMED, "three parts");
     assert_refused(world, fixture_unsigned("{\"alg\":\"none\"}", claims), AUTH_MALFORMED, "2 of 3 parts");
     static const uint8_t zero[64];
-    assert_refused(world, fixture_append(fixture_unsigned(FIXTURE_HEADER, claims), zero, 64), AUTH_REFUSED, "changed after it was signed");
+    assert_refused(world, fixture_append(fixture_unsigned(FIXTURE_HEADER, claims), zero, 64), AUTH_REFUSED,
+                   "changed after it was signed");
     free(claims);
 }
 
@@ -207,7 +234,8 @@ static void claims_are_read_strictly(void **state) {
         {"\"sub\":\"edge-4\"", "\"sub\":\".x\"", AUTH_MALFORMED, "name"},
         {"\"sub\":\"edge-4\"", "\"sub\":\"edge\\u0000-4\"", AUTH_MALFORMED, "not JSON"},
         {"\"sub\":\"edge-4\"", "\"sub\":\"a\",\"sub\":\"b\"", AUTH_MALFORMED, "twice"},
-        {"\"sub\":\"edge-4\"", "\"sub\":\"a234567890123456789012345678901234567890123456789012345678901234\"", AUTH_MALFORMED, "name"},
+        {"\"sub\":\"edge-4\"", "\"sub\":\"a234567890123456789012345678901234567890123456789012345678901234\"",
+         AUTH_MALFORMED, "name"},
         {"\"aud\":\"hobnob:broker\"", "\"aud\":[\"hobnob:broker\"]", AUTH_MALFORMED, "aud"},
         {"\"aud\":\"hobnob:broker\"", "\"aud\":\"hobnob:client\"", AUTH_REFUSED, "not for use as hobnob:broker"},
         {"\"aud\":\"hobnob:broker\"", "\"aud\":\"hobnob:broker2\"", AUTH_REFUSED, "not for use as hobnob:broker"},
@@ -245,7 +273,8 @@ static void claims_are_read_strictly(void **state) {
         char claims[1024], reason[160];
         const char *at = strstr(good, cases[i].find);
         assert_non_null(at);
-        snprintf(claims, sizeof claims, "%.*s%s%s", (int)(at - good), good, cases[i].replace, at + strlen(cases[i].find));
+        snprintf(claims, sizeof claims, "%.*s%s%s", (int)(at - good), good, cases[i].replace,
+                 at + strlen(cases[i].find));
         char *token = fixture_signed(FIXTURE_HEADER, claims, world->issuer);
         if (cases[i].result == AUTH_OK) {
             assert_int_equal(verify(world, token, reason), AUTH_OK);
@@ -262,9 +291,11 @@ static void claims_are_read_strictly(void **state) {
 static char *with_list(const struct world *world, const char *name, size_t count) {
     char extra[4096];
     size_t at = (size_t)sprintf(extra, ",\"claims\":{\"%s\":[", name);
-    for (size_t i = 0; i < count; i++) at += (size_t)sprintf(extra + at, "%s\"t%zu\"", i > 0 ? "," : "", i);
+    for (size_t i = 0; i < count; i++)
+        at += (size_t)sprintf(extra + at, "%s\"t%zu\"", i > 0 ? "," : "", i);
     strcpy(extra + at, "]}");
-    char *claims = fixture_claims(world->issuer, world->holder, extra), *token = fixture_signed(FIXTURE_HEADER, claims, world->issuer);
+    char *claims = fixture_claims(world->issuer, world->holder, extra),
+         *token = fixture_signed(FIXTURE_HEADER, claims, world->issuer);
     free(claims);
     return token;
 }
@@ -278,10 +309,12 @@ static void lists_have_an_end(void **state) {
     assert_string_equal(claims.blocked_brokers.items[63], "t63");
     auth_claims_deinit(&claims);
     free(token);
-    assert_refused(world, with_list(world, "blocked_brokers", AUTH_FILTERS_MAX + 1), AUTH_MALFORMED, "more than 64 entries");
+    assert_refused(world, with_list(world, "blocked_brokers", AUTH_FILTERS_MAX + 1), AUTH_MALFORMED,
+                   "more than 64 entries");
     assert_refused(world, with_list(world, "blocked_publish_topics", 400), AUTH_MALFORMED, "more than 64 entries");
     /* 64 would be few enough, but not in a broker's token. */
-    assert_refused(world, with_list(world, "blocked_publish_topics", AUTH_FILTERS_MAX), AUTH_REFUSED, "a broker's may have 900");
+    assert_refused(world, with_list(world, "blocked_publish_topics", AUTH_FILTERS_MAX), AUTH_REFUSED,
+                   "a broker's may have 900");
 }
 
 static void times_are_checked_at_the_second(void **state) {
@@ -304,13 +337,20 @@ static void times_are_checked_at_the_second(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         char subject[] = "edge-4", audience[] = AUTH_AUDIENCE_BROKER, *token = NULL, reason[160] = "";
         static const uint8_t entropy[16];
-        struct auth_claims read, claims = {.subject = subject, .audience = audience, .issued_at_s = cases[i].issued, .not_before_s = cases[i].not_before,
-                                           .expires_at_s = cases[i].expires, .key_bound = true};
+        struct auth_claims read, claims = {.subject = subject,
+                                           .audience = audience,
+                                           .issued_at_s = cases[i].issued,
+                                           .not_before_s = cases[i].not_before,
+                                           .expires_at_s = cases[i].expires,
+                                           .key_bound = true};
         assert_int_equal(auth_token_mint(&claims, world->issuer, entropy, &token), AUTH_OK);
-        enum auth_result result = auth_token_verify(token, strlen(token), world->issuers, 1, AUTH_AUDIENCE_BROKER, cases[i].now, &read, reason);
+        enum auth_result result = auth_token_verify(token, strlen(token), world->issuers, 1, AUTH_AUDIENCE_BROKER,
+                                                    cases[i].now, &read, reason);
         assert_int_equal(result, cases[i].words == NULL ? AUTH_OK : AUTH_REFUSED);
-        if (result == AUTH_OK) auth_claims_deinit(&read);
-        else if (strstr(reason, cases[i].words) == NULL) fail_msg("%s", reason);
+        if (result == AUTH_OK)
+            auth_claims_deinit(&read);
+        else if (strstr(reason, cases[i].words) == NULL)
+            fail_msg("%s", reason);
         free(token);
     }
 }
@@ -319,9 +359,11 @@ static void shape_is_checked_first(void **state) {
     struct world *world = *state;
     char *token = fixture_minted(world->issuer, world->holder), reason[160];
     size_t size = strlen(token);
-    for (size_t cut = 0; cut < size; cut++) assert_int_not_equal(verify_sized(world, token, cut, reason), AUTH_OK);
+    for (size_t cut = 0; cut < size; cut++)
+        assert_int_not_equal(verify_sized(world, token, cut, reason), AUTH_OK);
     char text[2048];
-    static const char *const patterns[] = {"%s.", ".%s", "%s.x", "%s..", " %s", "%s\n", "%s=", "%s ", "%sA", "x%s", "%s\xff"};
+    static const char *const patterns[] = {"%s.", ".%s", "%s.x", "%s..", " %s",   "%s\n",
+                                           "%s=", "%s ", "%sA",  "x%s",  "%s\xff"};
     for (size_t i = 0; i < sizeof patterns / sizeof *patterns; i++) {
         sprintf(text, "%s", patterns[i]);
         char *mark = strstr(text, "%s"), after[16];
@@ -339,7 +381,8 @@ static void shape_is_checked_first(void **state) {
     memset(large, 'A', AUTH_TOKEN_MAX + 1);
     assert_int_equal(verify_sized(world, large, AUTH_TOKEN_MAX + 1, reason), AUTH_MALFORMED);
     assert_non_null(strstr(reason, "8193 bytes"));
-    for (size_t i = 1; i < AUTH_TOKEN_MAX; i += 2) large[i] = '.';
+    for (size_t i = 1; i < AUTH_TOKEN_MAX; i += 2)
+        large[i] = '.';
     assert_int_equal(verify_sized(world, large, AUTH_TOKEN_MAX, reason), AUTH_MALFORMED);
     free(large);
     free(token);
@@ -358,7 +401,8 @@ static void stranger_text_stays_out_of_reasons(void **state) {
     struct world *world = *state;
     char reason[160] = "", *claims = fixture_claims(world->other_issuer, world->holder, "");
     char text[1024];
-    snprintf(text, sizeof text, "{\"iss\":\"<b>evil\",\"sub\":\"<script>\",\"aud\":\"hobnob:client\",%s", strstr(claims, "\"jti\""));
+    snprintf(text, sizeof text, "{\"iss\":\"<b>evil\",\"sub\":\"<script>\",\"aud\":\"hobnob:client\",%s",
+             strstr(claims, "\"jti\""));
     char *token = fixture_signed(FIXTURE_HEADER, text, world->other_issuer);
     assert_int_equal(verify(world, token, reason), AUTH_REFUSED);
     assert_null(strchr(reason, '<'));
@@ -369,10 +413,13 @@ static void stranger_text_stays_out_of_reasons(void **state) {
 static void mint_refuses_what_no_verifier_would_read(void **state) {
     struct world *world = *state;
     static const uint8_t entropy[16];
-    char name[] = "edge-4", bad_name[] = "-x", audience[] = AUTH_AUDIENCE_BROKER, client[] = AUTH_AUDIENCE_CLIENT, bad[] = "a/#/b", latin[] = "caf\xe9", good[] = "a/b";
-    const struct auth_claims base = {.subject = name, .audience = audience, .issued_at_s = 1000, .expires_at_s = 2000, .key_bound = true};
+    char name[] = "edge-4", bad_name[] = "-x", audience[] = AUTH_AUDIENCE_BROKER, client[] = AUTH_AUDIENCE_CLIENT,
+         bad[] = "a/#/b", latin[] = "caf\xe9", good[] = "a/b";
+    const struct auth_claims base = {
+        .subject = name, .audience = audience, .issued_at_s = 1000, .expires_at_s = 2000, .key_bound = true};
     struct auth_claims cases[9];
-    for (size_t i = 0; i < 9; i++) cases[i] = base;
+    for (size_t i = 0; i < 9; i++)
+        cases[i] = base;
     cases[0].subject = NULL;
     cases[1].subject = bad_name;
     cases[2].expires_at_s = 1000;
@@ -380,7 +427,8 @@ static void mint_refuses_what_no_verifier_would_read(void **state) {
     cases[4].blocked_publish_topics = (struct auth_filters){1, {bad}};
     cases[5].audience = client, cases[5].subject = latin;
     cases[6].blocked_publish_topics.count = AUTH_FILTERS_MAX;
-    for (size_t i = 0; i < AUTH_FILTERS_MAX; i++) cases[6].blocked_publish_topics.items[i] = good; /* too large for a broker */
+    for (size_t i = 0; i < AUTH_FILTERS_MAX; i++)
+        cases[6].blocked_publish_topics.items[i] = good; /* too large for a broker */
     cases[7].blocked_publish_topics.count = AUTH_FILTERS_MAX + 1;
     cases[8].issued_at_s = -1;
     for (size_t i = 0; i < 9; i++) {
@@ -412,7 +460,12 @@ static void token_of_exactly_900_bytes_is_the_largest(void **state) {
         char *token = NULL;
         memset(filter, 'f', size);
         filter[size] = '\0';
-        struct auth_claims claims = {.subject = name, .audience = audience, .issued_at_s = 1000, .expires_at_s = 2000, .key_bound = true, .blocked_publish_topics = {1, {filter}}};
+        struct auth_claims claims = {.subject = name,
+                                     .audience = audience,
+                                     .issued_at_s = 1000,
+                                     .expires_at_s = 2000,
+                                     .key_bound = true,
+                                     .blocked_publish_topics = {1, {filter}}};
         enum auth_result result = auth_token_mint(&claims, world->issuer, entropy, &token);
         if (result != AUTH_OK) {
             assert_int_equal(result, AUTH_REFUSED);
@@ -425,10 +478,12 @@ static void token_of_exactly_900_bytes_is_the_largest(void **state) {
 }
 
 static void signature_has_one_spelling(void **state) {
-    /* The last letter of 64 bytes in base64 holds 4 bits that nobody needs: 15 other letters would decode to the same bytes. */
+    /* The last letter of 64 bytes in base64 holds 4 bits that nobody needs: 15 other letters would decode to the same
+     * bytes. */
     struct world *world = *state;
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    char *token = fixture_minted(world->issuer, world->holder), reason[160], *last = token + strlen(token) - 1, kept = *last;
+    char *token = fixture_minted(world->issuer, world->holder), reason[160], *last = token + strlen(token) - 1,
+         kept = *last;
     for (size_t i = 0; i < 64; i++) {
         *last = letters[i];
         assert_int_equal(verify(world, token, reason) == AUTH_OK, letters[i] == kept);
@@ -455,7 +510,8 @@ static size_t mutate(char *text, size_t size, uint64_t *random) {
         return size - run;
     case 4:
         memmove(text + at + run, text + at, size - at);
-        for (size_t i = 0; i < run; i++) text[at + i] = letters[next(random) % 64];
+        for (size_t i = 0; i < run; i++)
+            text[at + i] = letters[next(random) % 64];
         return size + run;
     default: {
         size_t other = (size_t)(next(random) % size);
@@ -475,7 +531,8 @@ static void no_mutated_token_verifies(void **state) {
     for (unsigned round = 0; round < 6000; round++) {
         size_t size = token_size;
         memcpy(text, token, size);
-        for (unsigned i = 0; i < 1 + round % 3; i++) size = mutate(text, size, &random);
+        for (unsigned i = 0; i < 1 + round % 3; i++)
+            size = mutate(text, size, &random);
         if (size == token_size && memcmp(text, token, size) == 0) continue;
         if (verify_sized(world, text, size, reason) == AUTH_OK) fail_msg("round %u: %.*s", round, (int)size, text);
     }
@@ -485,16 +542,21 @@ static void no_mutated_token_verifies(void **state) {
 /* The JSON under the base64 is mutated, so that the parsers of header and claims see more than noise. */
 static void mutated_json_is_read_or_refused(void **state) {
     struct world *world = *state;
-    char *claims = fixture_claims(world->issuer, world->holder, ",\"nbf\":5,\"claims\":{\"blocked_publish_topics\":[\"a/#\",\"+/b\"],\"blocked_brokers\":[\"x\"]}"), reason[160];
+    char *claims = fixture_claims(
+             world->issuer, world->holder,
+             ",\"nbf\":5,\"claims\":{\"blocked_publish_topics\":[\"a/#\",\"+/b\"],\"blocked_brokers\":[\"x\"]}"),
+         reason[160];
     uint64_t random = 0x9E3779B97F4A7C15u;
     unsigned good = 0;
     for (unsigned round = 0; round < 100000; round++) {
         char header[256] = FIXTURE_HEADER, payload[1400];
         size_t header_size = strlen(header), payload_size = strlen(claims);
         memcpy(payload, claims, payload_size);
-        if (round % 8 == 0) header_size = mutate(header, header_size, &random);
+        if (round % 8 == 0)
+            header_size = mutate(header, header_size, &random);
         else
-            for (unsigned i = 0; i < 1 + round % 3; i++) payload_size = mutate(payload, payload_size, &random);
+            for (unsigned i = 0; i < 1 + round % 3; i++)
+                payload_size = mutate(payload, payload_size, &random);
         char text[2400];
         size_t size = auth_base64url_encode((const uint8_t *)header, header_size, text);
         text[size++] = '.';

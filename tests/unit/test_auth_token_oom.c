@@ -1,5 +1,5 @@
-/* Every allocation of auth/ fails once, and those of jansson and OpenSSL where libjwt does not stand between: its own go through malloc in its library
- * and are not reached. */
+/* Every allocation of auth/ fails once, and those of jansson and OpenSSL where libjwt does not stand between: its own
+ * go through malloc in its library and are not reached. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -31,9 +31,15 @@ static bool fails(void) {
     return true;
 }
 
-void *__wrap_malloc(size_t size) { return fails() ? NULL : __real_malloc(size); }
-void *__wrap_calloc(size_t count, size_t size) { return fails() ? NULL : __real_calloc(count, size); }
-void *__wrap_realloc(void *old, size_t size) { return fails() ? NULL : __real_realloc(old, size); }
+void *__wrap_malloc(size_t size) {
+    return fails() ? NULL : __real_malloc(size);
+}
+void *__wrap_calloc(size_t count, size_t size) {
+    return fails() ? NULL : __real_calloc(count, size);
+}
+void *__wrap_realloc(void *old, size_t size) {
+    return fails() ? NULL : __real_realloc(old, size);
+}
 
 static void *openssl_malloc(size_t size, const char *file, int line) {
     (void)file, (void)line;
@@ -48,7 +54,9 @@ static void openssl_free(void *old, const char *file, int line) {
     free(old);
 }
 
-static void *jansson_malloc(size_t size) { return jansson_fails ? __wrap_malloc(size) : __real_malloc(size); }
+static void *jansson_malloc(size_t size) {
+    return jansson_fails ? __wrap_malloc(size) : __real_malloc(size);
+}
 
 static struct auth_key *issuer, *holder;
 static char *token;
@@ -57,7 +65,8 @@ static int setup(void **state) {
     (void)state;
     issuer = fixture_key(1);
     holder = fixture_key(2);
-    char *claims = fixture_claims(issuer, holder, ",\"claims\":{\"blocked_publish_topics\":[\"a/#\",\"b\"],\"blocked_brokers\":[\"x\"]}");
+    char *claims = fixture_claims(
+        issuer, holder, ",\"claims\":{\"blocked_publish_topics\":[\"a/#\",\"b\"],\"blocked_brokers\":[\"x\"]}");
     token = fixture_signed(FIXTURE_HEADER, claims, issuer);
     free(claims);
     return 0;
@@ -71,7 +80,8 @@ static int teardown(void **state) {
     return 0;
 }
 
-/* Runs work with the nth allocation failing, for n = 0, 1, 2 ... until none fails. work returns whether it succeeded; it may do so in spite of a failure. */
+/* Runs work with the nth allocation failing, for n = 0, 1, 2 ... until none fails. work returns whether it succeeded;
+ * it may do so in spite of a failure. */
 static void fail_each(bool (*work)(void)) {
     assert_true(work()); /* once, so that what libraries keep is there */
     unsigned refused = 0;
@@ -132,7 +142,8 @@ static bool print_and_parse_key(void) {
 
 static bool sign_and_verify(void) {
     uint8_t signature[64];
-    return auth_sign(issuer, (const uint8_t *)"x", 1, signature) && auth_verify(issuer, (const uint8_t *)"x", 1, signature);
+    return auth_sign(issuer, (const uint8_t *)"x", 1, signature) &&
+           auth_verify(issuer, (const uint8_t *)"x", 1, signature);
 }
 
 static bool certify(void) {
@@ -146,13 +157,19 @@ static bool certify(void) {
 static bool seal_and_open(void) {
     static const uint8_t key[32], nonce[12];
     uint8_t sealed[21], opened[5];
-    return auth_seal(key, nonce, NULL, 0, (const uint8_t *)"hello", 5, sealed) && auth_open(key, nonce, NULL, 0, sealed, 21, opened);
+    return auth_seal(key, nonce, NULL, 0, (const uint8_t *)"hello", 5, sealed) &&
+           auth_open(key, nonce, NULL, 0, sealed, 21, opened);
 }
 
 static bool mint(void) {
     char subject[] = "edge-4", audience[] = AUTH_AUDIENCE_BROKER, filter[] = "a/#", *made = NULL;
     static const uint8_t entropy[16];
-    struct auth_claims claims = {.subject = subject, .audience = audience, .issued_at_s = 1, .expires_at_s = 2, .key_bound = true, .blocked_publish_topics = {1, {filter}}};
+    struct auth_claims claims = {.subject = subject,
+                                 .audience = audience,
+                                 .issued_at_s = 1,
+                                 .expires_at_s = 2,
+                                 .key_bound = true,
+                                 .blocked_publish_topics = {1, {filter}}};
     enum auth_result result = auth_token_mint(&claims, issuer, entropy, &made);
     free(made);
     return result == AUTH_OK;
@@ -165,24 +182,51 @@ static void fail_each_with(bool openssl, bool jansson, bool (*work)(void)) {
     openssl_fails = jansson_fails = false;
 }
 
-static void decoding_survives(void **state) { (void)state; fail_each_with(false, true, decode); }
-static void new_key_survives(void **state) { (void)state; fail_each_with(true, false, make_key); }
-static void signature_survives(void **state) { (void)state; fail_each_with(true, false, sign_and_verify); }
-static void certificate_survives(void **state) { (void)state; fail_each_with(true, false, certify); }
-static void seal_survives(void **state) { (void)state; fail_each_with(true, false, seal_and_open); }
+static void decoding_survives(void **state) {
+    (void)state;
+    fail_each_with(false, true, decode);
+}
+static void new_key_survives(void **state) {
+    (void)state;
+    fail_each_with(true, false, make_key);
+}
+static void signature_survives(void **state) {
+    (void)state;
+    fail_each_with(true, false, sign_and_verify);
+}
+static void certificate_survives(void **state) {
+    (void)state;
+    fail_each_with(true, false, certify);
+}
+static void seal_survives(void **state) {
+    (void)state;
+    fail_each_with(true, false, seal_and_open);
+}
 /* Thousands of allocations are in OpenSSL's PEM reader: only our own. */
-static void key_text_survives(void **state) { (void)state; fail_each_with(false, false, print_and_parse_key); }
-/* libjwt 1.10 leaks a signature when OpenSSL has no memory while it verifies, and crashes when jansson has none while it signs. */
-static void verdict_survives(void **state) { (void)state; fail_each_with(false, true, verify); }
-static void minting_survives(void **state) { (void)state; fail_each_with(false, false, mint); }
+static void key_text_survives(void **state) {
+    (void)state;
+    fail_each_with(false, false, print_and_parse_key);
+}
+/* libjwt 1.10 leaks a signature when OpenSSL has no memory while it verifies, and crashes when jansson has none while
+ * it signs. */
+static void verdict_survives(void **state) {
+    (void)state;
+    fail_each_with(false, true, verify);
+}
+static void minting_survives(void **state) {
+    (void)state;
+    fail_each_with(false, false, mint);
+}
 
 int main(void) {
     /* Before either library allocates anything. */
     if (CRYPTO_set_mem_functions(openssl_malloc, openssl_realloc, openssl_free) != 1) return 1;
     json_set_alloc_funcs(jansson_malloc, free);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(decoding_survives),    cmocka_unit_test(new_key_survives), cmocka_unit_test(signature_survives), cmocka_unit_test(certificate_survives),
-        cmocka_unit_test(seal_survives),        cmocka_unit_test(key_text_survives), cmocka_unit_test(verdict_survives),  cmocka_unit_test(minting_survives),
+        cmocka_unit_test(decoding_survives),  cmocka_unit_test(new_key_survives),
+        cmocka_unit_test(signature_survives), cmocka_unit_test(certificate_survives),
+        cmocka_unit_test(seal_survives),      cmocka_unit_test(key_text_survives),
+        cmocka_unit_test(verdict_survives),   cmocka_unit_test(minting_survives),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

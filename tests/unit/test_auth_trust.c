@@ -30,7 +30,8 @@ static int setup(void **state) {
 static int teardown(void **state) {
     struct world *world = *state;
     struct auth_key *keys[] = {world->issuer, world->stranger, world->own, world->peer, world->thief};
-    for (size_t i = 0; i < 5; i++) auth_key_free(keys[i]);
+    for (size_t i = 0; i < 5; i++)
+        auth_key_free(keys[i]);
     return 0;
 }
 
@@ -113,7 +114,11 @@ static void client_token_makes_no_broker(void **state) {
     for (size_t i = 0; i < 2; i++) {
         char audience[32];
         snprintf(audience, sizeof audience, "%s", audiences[i]);
-        struct auth_claims claims = {.subject = name, .audience = audience, .issued_at_s = 1, .expires_at_s = FIXTURE_NOW + 5, .key_bound = true};
+        struct auth_claims claims = {.subject = name,
+                                     .audience = audience,
+                                     .issued_at_s = 1,
+                                     .expires_at_s = FIXTURE_NOW + 5,
+                                     .key_bound = true};
         auth_key_thumbprint(world->peer, claims.key_thumbprint);
         assert_int_equal(auth_token_mint(&claims, world->issuer, entropy, &token), AUTH_OK);
         struct auth_verdict verdict = ask(&world->trust, world->peer, token);

@@ -5,26 +5,27 @@
 static struct world world;
 static struct client client;
 
-static int begin(void **state)
-{
+static int begin(void **state) {
     (void)state;
     world_begin(&world);
     client_connect(&world, &client, 5, "a");
     return 0;
 }
 
-static int end(void **state)
-{
+static int end(void **state) {
     (void)state;
     client_cut(&client);
     world_end(&world);
     return 0;
 }
 
-static struct message *from_peer(const char *payload, uint64_t wall_ms, uint32_t count)
-{
-    struct message template = {.retain = true, .topic = "t", .topic_size = 1, .payload = (const uint8_t *)payload,
-                               .payload_size = (uint32_t)strlen(payload), .expires_at_ms = UINT64_MAX,
+static struct message *from_peer(const char *payload, uint64_t wall_ms, uint32_t count) {
+    struct message template = {.retain = true,
+                               .topic = "t",
+                               .topic_size = 1,
+                               .payload = (const uint8_t *)payload,
+                               .payload_size = (uint32_t)strlen(payload),
+                               .expires_at_ms = UINT64_MAX,
                                .stamp = {.wall_ms = wall_ms, .count = count, .origin = {0xFF}}};
     struct message *message = message_new(&template);
 
@@ -32,21 +33,18 @@ static struct message *from_peer(const char *payload, uint64_t wall_ms, uint32_t
     return message;
 }
 
-static void merge(const char *payload, uint64_t wall_ms, uint32_t count)
-{
+static void merge(const char *payload, uint64_t wall_ms, uint32_t count) {
     struct message *message = from_peer(payload, wall_ms, count);
 
     broker_merge_retained(world.broker, world.now, message);
     message_unref(message);
 }
 
-static void publish_here(const char *payload)
-{
+static void publish_here(const char *payload) {
     say_publish(&client, &(struct publish){.topic = "t", .payload = payload, .retain = true});
 }
 
-static void expect_retained(const char *payload)
-{
+static void expect_retained(const char *payload) {
     char expected[64];
 
     say_subscribe(&client, 1, "t", 0);
@@ -57,8 +55,7 @@ static void expect_retained(const char *payload)
     expect(&client, "unsuback 2 00");
 }
 
-static void stamps_follow_the_wall_clock(void **state)
-{
+static void stamps_follow_the_wall_clock(void **state) {
     (void)state;
     broker_set_wall_offset(world.broker, 1000000);
     publish_here("here");
@@ -68,8 +65,7 @@ static void stamps_follow_the_wall_clock(void **state)
     expect_retained("newer");
 }
 
-static void own_publication_is_later_than_a_live_one_that_was_seen(void **state)
-{
+static void own_publication_is_later_than_a_live_one_that_was_seen(void **state) {
     struct message *message = from_peer("future", 1ull << 50, UINT32_MAX);
     (void)state;
 
@@ -80,16 +76,14 @@ static void own_publication_is_later_than_a_live_one_that_was_seen(void **state)
     expect_retained("here");
 }
 
-static void own_publication_is_later_than_a_snapshot_that_was_seen(void **state)
-{
+static void own_publication_is_later_than_a_snapshot_that_was_seen(void **state) {
     (void)state;
     merge("future", 1ull << 50, 7);
     publish_here("here");
     expect_retained("here");
 }
 
-static void a_clock_stepped_back_does_not_undo(void **state)
-{
+static void a_clock_stepped_back_does_not_undo(void **state) {
     (void)state;
     broker_set_wall_offset(world.broker, 1000000);
     publish_here("1");
@@ -100,8 +94,7 @@ static void a_clock_stepped_back_does_not_undo(void **state)
     expect_retained("3");
 }
 
-int main(void)
-{
+int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(stamps_follow_the_wall_clock),

@@ -2,22 +2,19 @@
 
 static struct world world;
 
-static int begin(void **state)
-{
+static int begin(void **state) {
     (void)state;
     world_begin(&world);
     return 0;
 }
 
-static int end(void **state)
-{
+static int end(void **state) {
     (void)state;
     world_end(&world);
     return 0;
 }
 
-static void v311_client_connects(void **state)
-{
+static void v311_client_connects(void **state) {
     struct client client;
     (void)state;
 
@@ -33,8 +30,7 @@ static void v311_client_connects(void **state)
     assert_int_equal(counters(&world).sessions, 0);
 }
 
-static void v5_client_learns_the_capabilities_that_are_not_default(void **state)
-{
+static void v5_client_learns_the_capabilities_that_are_not_default(void **state) {
     struct client client;
     (void)state;
 
@@ -45,8 +41,7 @@ static void v5_client_learns_the_capabilities_that_are_not_default(void **state)
     expect_end(&client);
 }
 
-static void empty_client_id_is_assigned(void **state)
-{
+static void empty_client_id_is_assigned(void **state) {
     struct client client, second;
     char first[512], other[512];
     (void)state;
@@ -64,8 +59,7 @@ static void empty_client_id_is_assigned(void **state)
     client_cut(&second);
 }
 
-static void refusals(void **state)
-{
+static void refusals(void **state) {
     static const struct {
         const char *what;
         const char *hex;
@@ -90,7 +84,8 @@ static void refusals(void **state)
         {"receive maximum 0", "10 11 0004 4d515454 05 02 0000 03 210000 0001 61", 5, "connack present=0 82"},
         {"receive maximum twice", "10 14 0004 4d515454 05 02 0000 06 210001210001 0001 61", 5, "connack present=0 82"},
         {"authentication method", "10 13 0004 4d515454 05 02 0000 05 1500024142 0001 61", 5, "connack present=0 8c"},
-        {"wildcard in the will topic", "10 14 0004 4d515454 05 06 0000 00 0001 61 00 0001 2b 0000", 5, "connack present=0 90"},
+        {"wildcard in the will topic", "10 14 0004 4d515454 05 06 0000 00 0001 61 00 0001 2b 0000", 5,
+         "connack present=0 90"},
         {"header flags", "11 0d 0004 4d515454 04 02 0000 0001 61", 4, ""},
         {"not a CONNECT", "c0 00", 4, ""},
         {"padded length", "10 8d00 0004 4d515454 04 02 0000 0001 61", 4, ""},
@@ -104,19 +99,16 @@ static void refusals(void **state)
         struct client client;
         client_open(&world, &client, rows[i].version);
         say_hex(&client, rows[i].hex);
-        if (rows[i].answer[0] != '\0')
-            expect(&client, rows[i].answer);
+        if (rows[i].answer[0] != '\0') expect(&client, rows[i].answer);
         client_read(&client);
-        if (!broker_client_ended(world.broker, client.handle))
-            fail_msg("not refused: %s", rows[i].what);
+        if (!broker_client_ended(world.broker, client.handle)) fail_msg("not refused: %s", rows[i].what);
         expect_end(&client);
     }
     assert_int_equal(counters(&world).connects_accepted, 0);
     assert_int_equal(counters(&world).sessions, 0);
 }
 
-static void second_connect_is_a_protocol_error(void **state)
-{
+static void second_connect_is_a_protocol_error(void **state) {
     struct client client;
     (void)state;
 
@@ -127,8 +119,7 @@ static void second_connect_is_a_protocol_error(void **state)
     assert_int_equal(counters(&world).protocol_errors, 1);
 }
 
-static void auth_without_method_is_refused(void **state)
-{
+static void auth_without_method_is_refused(void **state) {
     struct client client;
     (void)state;
 
@@ -138,8 +129,7 @@ static void auth_without_method_is_refused(void **state)
     expect_end(&client);
 }
 
-static void no_connect_in_time_ends_the_connection(void **state)
-{
+static void no_connect_in_time_ends_the_connection(void **state) {
     struct client client;
     (void)state;
 
@@ -153,8 +143,7 @@ static void no_connect_in_time_ends_the_connection(void **state)
     assert_int_equal(counters(&world).client_timeouts, 1);
 }
 
-static void silent_client_is_ended_after_one_and_a_half_keep_alive(void **state)
-{
+static void silent_client_is_ended_after_one_and_a_half_keep_alive(void **state) {
     struct client client;
     (void)state;
 
@@ -169,8 +158,7 @@ static void silent_client_is_ended_after_one_and_a_half_keep_alive(void **state)
     expect_end(&client);
 }
 
-static void keep_alive_zero_is_never(void **state)
-{
+static void keep_alive_zero_is_never(void **state) {
     struct client client;
     (void)state;
 
@@ -182,8 +170,7 @@ static void keep_alive_zero_is_never(void **state)
     client_cut(&client);
 }
 
-static void server_keep_alive_is_told_and_held(void **state)
-{
+static void server_keep_alive_is_told_and_held(void **state) {
     struct client client;
     (void)state;
 
@@ -198,26 +185,26 @@ static void server_keep_alive_is_told_and_held(void **state)
     expect_end(&client);
 }
 
-static uint8_t judge(void *context, bool from_loopback, const char *id, size_t id_size, const char *user, size_t user_size, const void *password,
-                     size_t password_size)
-{
+static uint8_t judge(void *context, bool from_loopback, const char *id, size_t id_size, const char *user,
+                     size_t user_size, const void *password, size_t password_size) {
     assert_true(from_loopback);
     assert_string_equal(context, "judge");
     assert_int_equal(id_size, 1);
     assert_memory_equal(id, "a", 1);
-    if (user == NULL)
-        return 0x87;
-    return user_size == 1 && user[0] == 'u' && password != NULL && password_size == 2 && memcmp(password, "pw", 2) == 0 ? 0 : 0x86;
+    if (user == NULL) return 0x87;
+    return user_size == 1 && user[0] == 'u' && password != NULL && password_size == 2 && memcmp(password, "pw", 2) == 0
+               ? 0
+               : 0x86;
 }
 
-static void credentials_are_asked_for(void **state)
-{
+static void credentials_are_asked_for(void **state) {
     static const struct {
         int version;
         const char *user, *password, *answer;
     } rows[] = {
-        {4, "u", "pw", "connack present=0 00"},  {4, "u", "px", "connack present=0 04"}, {4, NULL, NULL, "connack present=0 05"},
-        {5, "u", "pw", "connack present=0 00*"}, {5, "u", NULL, "connack present=0 86"}, {5, NULL, "pw", "connack present=0 87"},
+        {4, "u", "pw", "connack present=0 00"},  {4, "u", "px", "connack present=0 04"},
+        {4, NULL, NULL, "connack present=0 05"}, {5, "u", "pw", "connack present=0 00*"},
+        {5, "u", NULL, "connack present=0 86"},  {5, NULL, "pw", "connack present=0 87"},
     };
     (void)state;
 
@@ -235,8 +222,7 @@ static void credentials_are_asked_for(void **state)
     assert_int_equal(counters(&world).connects_refused, 4);
 }
 
-static void handles_are_never_used_twice(void **state)
-{
+static void handles_are_never_used_twice(void **state) {
     broker_handle seen[64];
     (void)state;
 
@@ -244,8 +230,7 @@ static void handles_are_never_used_twice(void **state)
         seen[i] = broker_client_open(world.broker, world.now, false, "");
         for (size_t j = 0; j < i; j++)
             assert_true(seen[i] != seen[j]);
-        if (i % 3)
-            broker_client_closed(world.broker, world.now, seen[i]);
+        if (i % 3) broker_client_closed(world.broker, world.now, seen[i]);
     }
     /* A late event for one that is gone does nothing. */
     broker_client_input(world.broker, world.now, seen[1], (const uint8_t *)"\x10", 1);
@@ -255,8 +240,7 @@ static void handles_are_never_used_twice(void **state)
     assert_false(broker_client_ended(world.broker, seen[0]));
 }
 
-static void clients_max_is_held(void **state)
-{
+static void clients_max_is_held(void **state) {
     struct client first, second;
     (void)state;
 
@@ -270,8 +254,7 @@ static void clients_max_is_held(void **state)
     client_cut(&second);
 }
 
-static void sessions_max_is_held(void **state)
-{
+static void sessions_max_is_held(void **state) {
     struct client first, second;
     (void)state;
 
@@ -290,8 +273,7 @@ static void sessions_max_is_held(void **state)
     client_cut(&second);
 }
 
-static void stop_says_goodbye_without_wills(void **state)
-{
+static void stop_says_goodbye_without_wills(void **state) {
     struct client old, new, fresh;
     (void)state;
 
@@ -307,8 +289,7 @@ static void stop_says_goodbye_without_wills(void **state)
     assert_int_equal(broker_client_open(world.broker, world.now, true, ""), 0);
 }
 
-static void ended_client_is_named_until_its_output_is_gone(void **state)
-{
+static void ended_client_is_named_until_its_output_is_gone(void **state) {
     struct client client;
     struct broker_span span;
     broker_handle named;
@@ -329,8 +310,7 @@ static void ended_client_is_named_until_its_output_is_gone(void **state)
     client_forget(&client);
 }
 
-static void strangers_words_in_notes_are_harmless(void **state)
-{
+static void strangers_words_in_notes_are_harmless(void **state) {
     struct client client;
     struct broker_note note;
     (void)state;
@@ -344,8 +324,7 @@ static void strangers_words_in_notes_are_harmless(void **state)
     client_cut(&client);
 }
 
-static void notes_are_bounded_and_the_rest_is_counted(void **state)
-{
+static void notes_are_bounded_and_the_rest_is_counted(void **state) {
     struct broker_note note;
     size_t count = 0;
     (void)state;
@@ -362,8 +341,7 @@ static void notes_are_bounded_and_the_rest_is_counted(void **state)
     assert_string_equal(note.text, "44 notes were dropped");
 }
 
-static void client_id_has_a_longest(void **state)
-{
+static void client_id_has_a_longest(void **state) {
     char id[1026];
     (void)state;
 
@@ -382,8 +360,7 @@ static void client_id_has_a_longest(void **state)
     }
 }
 
-static void client_that_takes_no_connack_is_ended(void **state)
-{
+static void client_that_takes_no_connack_is_ended(void **state) {
     struct client client;
     (void)state;
 
@@ -396,8 +373,7 @@ static void client_that_takes_no_connack_is_ended(void **state)
     assert_int_equal(counters(&world).clients_connected, 0);
 }
 
-int main(void)
-{
+int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(v311_client_connects),

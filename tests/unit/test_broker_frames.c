@@ -11,17 +11,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct hello a_hello(void)
-{
-    struct hello hello = {.protocol_min = 1, .protocol_max = 3, .name = "edge-1", .name_size = 6, .epoch = 1ull << 40,
-                          .token = (const uint8_t *)"token", .token_size = 5, .stream = 2, .first = 300, .seen_epoch = 7,
-                          .seen_stream = 1, .expected = 70000, .credit = 0, .frame_size_max = 1u << 24};
+static struct hello a_hello(void) {
+    struct hello hello = {.protocol_min = 1,
+                          .protocol_max = 3,
+                          .name = "edge-1",
+                          .name_size = 6,
+                          .epoch = 1ull << 40,
+                          .token = (const uint8_t *)"token",
+                          .token_size = 5,
+                          .stream = 2,
+                          .first = 300,
+                          .seen_epoch = 7,
+                          .seen_stream = 1,
+                          .expected = 70000,
+                          .credit = 0,
+                          .frame_size_max = 1u << 24};
     memset(hello.id, 0xab, sizeof hello.id);
     return hello;
 }
 
-static void hello_is_read_as_written(void **state)
-{
+static void hello_is_read_as_written(void **state) {
     (void)state;
     struct frame_out out = {0};
     struct frame frame;
@@ -44,8 +53,7 @@ static void hello_is_read_as_written(void **state)
     frame_out_deinit(&out);
 }
 
-static void write_names(struct frame_out *out, enum frame_type type, uint32_t count, size_t size)
-{
+static void write_names(struct frame_out *out, enum frame_type type, uint32_t count, size_t size) {
     char text[65536];
     memset(text, 'n', sizeof text);
     frame_begin_names(out, type, 42);
@@ -54,8 +62,7 @@ static void write_names(struct frame_out *out, enum frame_type type, uint32_t co
     frame_end_items(out);
 }
 
-static void names_are_read_as_written(void **state)
-{
+static void names_are_read_as_written(void **state) {
     (void)state;
     static const enum frame_type types[] = {FRAME_JOIN, FRAME_LEAVE, FRAME_JOINED, FRAME_INVITE, FRAME_DECLINE};
     static const size_t sizes[] = {1, 30, 254, 65533};
@@ -74,17 +81,14 @@ static void names_are_read_as_written(void **state)
                 assert_int_equal(size, sizes[s] + i);
             }
             assert_false(frame_next_name(&frame, &text, &size));
-            if (types[t] == FRAME_JOINED)
-                assert_int_equal(frame.code, 42);
-            if (types[t] == FRAME_DECLINE)
-                assert_int_equal(frame.ttl_ms, 42);
+            if (types[t] == FRAME_JOINED) assert_int_equal(frame.code, 42);
+            if (types[t] == FRAME_DECLINE) assert_int_equal(frame.ttl_ms, 42);
         }
     }
     frame_out_deinit(&out);
 }
 
-static void the_example_of_the_protocol_page_is_true(void **state)
-{
+static void the_example_of_the_protocol_page_is_true(void **state) {
     (void)state;
     static const uint8_t example[] = {0x92, 0x03, 0xdd, 0, 0, 0, 1, 0xa3, 'a', '/', '#'};
     struct frame_out out = {0};
@@ -96,8 +100,7 @@ static void the_example_of_the_protocol_page_is_true(void **state)
     frame_out_deinit(&out);
 }
 
-static void names_out_of_size_are_malformed(void **state)
-{
+static void names_out_of_size_are_malformed(void **state) {
     (void)state;
     struct frame_out out = {0};
     struct frame frame;
@@ -115,19 +118,22 @@ static void names_out_of_size_are_malformed(void **state)
     frame_out_deinit(&out);
 }
 
-static struct message a_message(unsigned variant)
-{
+static struct message a_message(unsigned variant) {
     static const uint8_t payload[] = "payload";
-    struct message message = {.qos = (uint8_t)(variant % 3), .retain = variant & 4, .topic = "a/topic", .topic_size = 7,
-                              .payload = payload, .payload_size = variant & 8 ? 7 : 0,
-                              .properties = payload, .properties_size = variant & 16 ? 3 : 0};
+    struct message message = {.qos = (uint8_t)(variant % 3),
+                              .retain = variant & 4,
+                              .topic = "a/topic",
+                              .topic_size = 7,
+                              .payload = payload,
+                              .payload_size = variant & 8 ? 7 : 0,
+                              .properties = payload,
+                              .properties_size = variant & 16 ? 3 : 0};
     message.stamp.wall_ms = 1ull << 41;
     message.stamp.count = 9;
     return message;
 }
 
-static void publications_are_read_as_written(void **state)
-{
+static void publications_are_read_as_written(void **state) {
     (void)state;
     struct frame_out out = {0};
     struct frame frame;
@@ -136,8 +142,7 @@ static void publications_are_read_as_written(void **state)
     for (unsigned variant = 0; variant < 64; variant++) {
         struct message message = a_message(variant);
         frame_add_publication(&out, &message, message.retain && variant & 1, variant & 32 ? variant : UINT32_MAX);
-        if (variant % 7 == 0)
-            frame_add_skipped(&out);
+        if (variant % 7 == 0) frame_add_skipped(&out);
     }
     frame_end_items(&out);
     assert_int_equal(frame_read(out.bytes, out.size, &frame), FRAME_OK);
@@ -164,8 +169,7 @@ static void publications_are_read_as_written(void **state)
     frame_out_deinit(&out);
 }
 
-static void the_bounds_given_for_a_publication_hold(void **state)
-{
+static void the_bounds_given_for_a_publication_hold(void **state) {
     (void)state;
     struct frame_out out = {0};
     struct message message = a_message(2 | 4 | 8 | 16);
@@ -176,13 +180,13 @@ static void the_bounds_given_for_a_publication_hold(void **state)
     size_t before = out.size;
     frame_add_publication(&out, &message, true, UINT32_MAX - 1);
     /* The long forms of the three lengths would add 4, 4 and 4 bytes. */
-    assert_true(out.size - before + 12 <= message.topic_size + message.payload_size + message.properties_size + FRAME_PUBLICATION_OVERHEAD);
+    assert_true(out.size - before + 12 <=
+                message.topic_size + message.payload_size + message.properties_size + FRAME_PUBLICATION_OVERHEAD);
     frame_out_deinit(&out);
 }
 
 /* One frame of each type, to be cut and bent. */
-static size_t sample(unsigned index, uint8_t *bytes, size_t capacity)
-{
+static size_t sample(unsigned index, uint8_t *bytes, size_t capacity) {
     struct frame_out out = {0};
     struct hello hello = a_hello();
     switch (index % 12) {
@@ -215,8 +219,7 @@ static size_t sample(unsigned index, uint8_t *bytes, size_t capacity)
     return size;
 }
 
-static void a_frame_cut_anywhere_or_with_a_tail_is_malformed(void **state)
-{
+static void a_frame_cut_anywhere_or_with_a_tail_is_malformed(void **state) {
     (void)state;
     uint8_t bytes[1024];
     struct frame frame;
@@ -236,33 +239,35 @@ static void a_frame_cut_anywhere_or_with_a_tail_is_malformed(void **state)
     }
 }
 
-static void counts_are_believed_only_when_the_bytes_are_there(void **state)
-{
+static void counts_are_believed_only_when_the_bytes_are_there(void **state) {
     (void)state;
     struct frame frame;
     static const struct {
         size_t size;
         uint8_t bytes[12];
     } lies[] = {
-        {5, {0xdd, 0xff, 0xff, 0xff, 0xff}},                   /* an array of 4 billion */
-        {7, {0x92, 3, 0xdd, 0x7f, 0xff, 0xff, 0xff}},          /* as many filters */
-        {8, {0x92, 3, 0x91, 0xdb, 0xff, 0xff, 0xff, 0xff}},    /* a text of 4 GiB */
-        {8, {0x93, 7, 1, 0xdd, 0xff, 0xff, 0xff, 0xff}},       /* publications */
-        {9, {0x93, 2, 1, 0xc6, 0xff, 0xff, 0xff, 0xff, 0}},    /* bin where text belongs */
-        {2, {0x91, 0}}, {2, {0x91, 13}}, {2, {0x91, 127}},     /* no such type */
-        {2, {0x92, 11}}, {1, {0x90}}, {1, {0xc0}},             /* too many fields, none, no array */
-        {5, {0x93, 7, 1, 0x91, 0x90}},                         /* a publication without fields */
-        {8, {0x93, 7, 1, 0x91, 0x93, 3, 0xa1, 't'}},           /* QoS 3 */
-        {9, {0x93, 7, 1, 0x91, 0x93, 8, 0xa1, 't', 0xc4}},     /* snapshot of what is not retained */
-        {10, {0x92, 8, 0xcf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}, /* cut */
+        {5, {0xdd, 0xff, 0xff, 0xff, 0xff}},                /* an array of 4 billion */
+        {7, {0x92, 3, 0xdd, 0x7f, 0xff, 0xff, 0xff}},       /* as many filters */
+        {8, {0x92, 3, 0x91, 0xdb, 0xff, 0xff, 0xff, 0xff}}, /* a text of 4 GiB */
+        {8, {0x93, 7, 1, 0xdd, 0xff, 0xff, 0xff, 0xff}},    /* publications */
+        {9, {0x93, 2, 1, 0xc6, 0xff, 0xff, 0xff, 0xff, 0}}, /* bin where text belongs */
+        {2, {0x91, 0}},
+        {2, {0x91, 13}},
+        {2, {0x91, 127}}, /* no such type */
+        {2, {0x92, 11}},
+        {1, {0x90}},
+        {1, {0xc0}},                                                           /* too many fields, none, no array */
+        {5, {0x93, 7, 1, 0x91, 0x90}},                                         /* a publication without fields */
+        {8, {0x93, 7, 1, 0x91, 0x93, 3, 0xa1, 't'}},                           /* QoS 3 */
+        {9, {0x93, 7, 1, 0x91, 0x93, 8, 0xa1, 't', 0xc4}},                     /* snapshot of what is not retained */
+        {10, {0x92, 8, 0xcf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},       /* cut */
         {11, {0x92, 8, 0xcf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}, /* a sequence out of reach */
     };
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++)
         assert_int_equal(frame_read(lies[i].bytes, lies[i].size, &frame), FRAME_MALFORMED);
 }
 
-static uint64_t next_random(uint64_t *random)
-{
+static uint64_t next_random(uint64_t *random) {
     *random ^= *random << 13;
     *random ^= *random >> 7;
     *random ^= *random << 17;
@@ -270,8 +275,7 @@ static uint64_t next_random(uint64_t *random)
 }
 
 /* Whatever is read as good can be walked to its end within its bytes. */
-static void mutated_frames_do_no_harm(void **state)
-{
+static void mutated_frames_do_no_harm(void **state) {
     (void)state;
     uint64_t random = 0x243f6a8885a308d3u;
     uint8_t bytes[2048];
@@ -312,8 +316,7 @@ static void mutated_frames_do_no_harm(void **state)
     assert_true(good > 50000 && good < 190000);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hello_is_read_as_written),
         cmocka_unit_test(names_are_read_as_written),

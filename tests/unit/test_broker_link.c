@@ -8,22 +8,19 @@
 
 #include "peers.h"
 
-static struct world *world_of(int sites)
-{
+static struct world *world_of(int sites) {
     struct world *world = calloc(1, sizeof *world);
     assert_non_null(world);
     world_init(world, sites);
     return world;
 }
 
-static void end(struct world *world)
-{
+static void end(struct world *world) {
     world_free(world);
     free(world);
 }
 
-static struct world *started(int sites)
-{
+static struct world *started(int sites) {
     struct world *world = world_of(sites);
     assert_true(world_start(world));
     world_settle(world);
@@ -31,8 +28,7 @@ static struct world *started(int sites)
 }
 
 /* The registry has not brought the advert of the topic yet: the invite alone does it. */
-static void first_message_waits_for_the_invited_join(void **state)
-{
+static void first_message_waits_for_the_invited_join(void **state) {
     (void)state;
     struct world *world = started(2);
     struct client *hears = client_connect(world, 1), *says = client_connect(world, 0);
@@ -52,8 +48,7 @@ static void first_message_waits_for_the_invited_join(void **state)
     end(world);
 }
 
-static void held_messages_keep_their_order(void **state)
-{
+static void held_messages_keep_their_order(void **state) {
     (void)state;
     struct world *world = started(2);
     struct client *hears = client_connect(world, 1), *says = client_connect(world, 0);
@@ -63,8 +58,7 @@ static void held_messages_keep_their_order(void **state)
     for (int i = 0; i < 100; i++) {
         snprintf(text, sizeof text, "%d", i);
         client_publish(world, says, i % 3 ? "a" : "b", text, i % 3, i % 5 == 0);
-        if (i % 10 == 9)
-            site_pump(world, 0);
+        if (i % 10 == 9) site_pump(world, 0);
     }
     world_settle(world);
     assert_int_equal(hears->received_count, 100);
@@ -74,8 +68,7 @@ static void held_messages_keep_their_order(void **state)
     end(world);
 }
 
-static void message_from_a_peer_is_not_sent_on(void **state)
-{
+static void message_from_a_peer_is_not_sent_on(void **state) {
     (void)state;
     struct world *world = started(3);
     struct client *clients[3];
@@ -96,8 +89,7 @@ static void message_from_a_peer_is_not_sent_on(void **state)
     end(world);
 }
 
-static void one_copy_per_link_with_overlapping_filters(void **state)
-{
+static void one_copy_per_link_with_overlapping_filters(void **state) {
     (void)state;
     struct world *world = started(2);
     struct client *a = client_connect(world, 1), *b = client_connect(world, 1), *says = client_connect(world, 0);
@@ -120,11 +112,11 @@ static void one_copy_per_link_with_overlapping_filters(void **state)
     end(world);
 }
 
-static void broker_without_interest_gets_nothing(void **state)
-{
+static void broker_without_interest_gets_nothing(void **state) {
     (void)state;
     struct world *world = started(3);
-    struct client *hears = client_connect(world, 1), *says = client_connect(world, 0), *other = client_connect(world, 2);
+    struct client *hears = client_connect(world, 1), *says = client_connect(world, 0),
+                  *other = client_connect(world, 2);
     client_subscribe(world, hears, "a/#", 1);
     client_subscribe(world, other, "b/#", 1);
     world_settle(world);
@@ -139,8 +131,7 @@ static void broker_without_interest_gets_nothing(void **state)
 }
 
 /* A row that is only a cover: the peer declines, and is not asked again for a while. */
-static void a_cover_is_declined_once(void **state)
-{
+static void a_cover_is_declined_once(void **state) {
     (void)state;
     struct world *world = started(2);
     struct client *says = client_connect(world, 0);
@@ -159,8 +150,7 @@ static void a_cover_is_declined_once(void **state)
     end(world);
 }
 
-static void a_declined_topic_is_asked_again_when_rows_change(void **state)
-{
+static void a_declined_topic_is_asked_again_when_rows_change(void **state) {
     (void)state;
     struct world *world = started(2);
     struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
@@ -179,8 +169,7 @@ static void a_declined_topic_is_asked_again_when_rows_change(void **state)
     end(world);
 }
 
-static void what_nobody_joins_for_expires_and_is_counted(void **state)
-{
+static void what_nobody_joins_for_expires_and_is_counted(void **state) {
     (void)state;
     struct world *world = started(2);
     struct client *hears = client_connect(world, 1), *says = client_connect(world, 0);
@@ -195,8 +184,7 @@ static void what_nobody_joins_for_expires_and_is_counted(void **state)
     end(world);
 }
 
-static void suback_waits_for_joined_and_is_released_in_time(void **state)
-{
+static void suback_waits_for_joined_and_is_released_in_time(void **state) {
     (void)state;
     struct world *world = started(2);
     struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
@@ -229,11 +217,11 @@ static void suback_waits_for_joined_and_is_released_in_time(void **state)
     end(world);
 }
 
-static void a_filter_already_joined_waits_for_nothing(void **state)
-{
+static void a_filter_already_joined_waits_for_nothing(void **state) {
     (void)state;
     struct world *world = started(2);
-    struct client *says = client_connect(world, 0), *hears = client_connect(world, 1), *second = client_connect(world, 1);
+    struct client *says = client_connect(world, 0), *hears = client_connect(world, 1),
+                  *second = client_connect(world, 1);
     client_publish(world, says, "t", "before", 0, false);
     client_subscribe(world, hears, "t", 0);
     world_settle(world);
@@ -245,8 +233,7 @@ static void a_filter_already_joined_waits_for_nothing(void **state)
     end(world);
 }
 
-static void suback_waits_until_the_registry_is_known(void **state)
-{
+static void suback_waits_until_the_registry_is_known(void **state) {
     (void)state;
     struct world *world = started(2);
     struct client *hears = client_connect(world, 1);
@@ -260,8 +247,7 @@ static void suback_waits_until_the_registry_is_known(void **state)
     end(world);
 }
 
-static void a_dead_peer_does_not_hold_a_suback(void **state)
-{
+static void a_dead_peer_does_not_hold_a_suback(void **state) {
     (void)state;
     struct world *world = started(3);
     struct client *hears = client_connect(world, 1);
@@ -275,8 +261,7 @@ static void a_dead_peer_does_not_hold_a_suback(void **state)
     end(world);
 }
 
-static void simultaneous_dial_leaves_one_link(void **state)
-{
+static void simultaneous_dial_leaves_one_link(void **state) {
     (void)state;
     struct world *world = started(2);
     struct client *a = client_connect(world, 0), *b = client_connect(world, 1);
@@ -316,8 +301,7 @@ static void simultaneous_dial_leaves_one_link(void **state)
 }
 
 /* A and B with B joined to "t" at A. link_idle_ms: 0 for the default. */
-static struct world *joined_idle(struct client **says, struct client **hears, uint32_t link_idle_ms)
-{
+static struct world *joined_idle(struct client **says, struct client **hears, uint32_t link_idle_ms) {
     struct world *world = world_of(2);
     world->sites[0].limits.link_idle_ms = world->sites[1].limits.link_idle_ms = link_idle_ms;
     assert_true(world_start(world));
@@ -331,13 +315,11 @@ static struct world *joined_idle(struct client **says, struct client **hears, ui
     return world;
 }
 
-static struct world *joined(struct client **says, struct client **hears)
-{
+static struct world *joined(struct client **says, struct client **hears) {
     return joined_idle(says, hears, 0);
 }
 
-static void unacknowledged_is_resent_after_reconnect(void **state)
-{
+static void unacknowledged_is_resent_after_reconnect(void **state) {
     (void)state;
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
@@ -362,8 +344,7 @@ static void unacknowledged_is_resent_after_reconnect(void **state)
 }
 
 /* What arrived but whose acknowledgement was lost comes again, and is dropped. */
-static void what_was_received_is_not_taken_twice(void **state)
-{
+static void what_was_received_is_not_taken_twice(void **state) {
     (void)state;
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
@@ -382,8 +363,7 @@ static void what_was_received_is_not_taken_twice(void **state)
     end(world);
 }
 
-static void a_restarted_peer_gets_what_waits_and_joins_again(void **state)
-{
+static void a_restarted_peer_gets_what_waits_and_joins_again(void **state) {
     (void)state;
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
@@ -393,8 +373,7 @@ static void a_restarted_peer_gets_what_waits_and_joins_again(void **state)
     broker_free(world->sites[1].broker);
     world->sites[1].broker = NULL;
     for (int i = world->row_count - 1; i >= 0; i--)
-        if (world->rows[i].site == 1)
-            world->rows[i] = world->rows[--world->row_count];
+        if (world->rows[i].site == 1) world->rows[i] = world->rows[--world->row_count];
     world_run(world, 500);
     assert_true(site_start(world, 1));
     world_tell_alive(world, 0, 1);
@@ -417,8 +396,7 @@ static void a_restarted_peer_gets_what_waits_and_joins_again(void **state)
 }
 
 /* The registry remembered a higher epoch of ours, as after a lost disk: links go on under the new one. */
-static void a_raised_epoch_makes_links_anew(void **state)
-{
+static void a_raised_epoch_makes_links_anew(void **state) {
     (void)state;
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
@@ -435,8 +413,7 @@ static void a_raised_epoch_makes_links_anew(void **state)
     end(world);
 }
 
-static void refused_token_makes_no_link(void **state)
-{
+static void refused_token_makes_no_link(void **state) {
     (void)state;
     struct world *world = started(2);
     struct client *hears = client_connect(world, 1), *says = client_connect(world, 0);
@@ -463,8 +440,7 @@ static void refused_token_makes_no_link(void **state)
     end(world);
 }
 
-static void a_resubscribe_within_the_linger_causes_no_traffic(void **state)
-{
+static void a_resubscribe_within_the_linger_causes_no_traffic(void **state) {
     (void)state;
     struct client *says, *hears;
     struct world *world = joined_idle(&says, &hears, 60000); /* no pings in the count */
@@ -480,8 +456,7 @@ static void a_resubscribe_within_the_linger_causes_no_traffic(void **state)
     end(world);
 }
 
-static void after_the_linger_the_peer_leaves(void **state)
-{
+static void after_the_linger_the_peer_leaves(void **state) {
     (void)state;
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
@@ -501,8 +476,7 @@ static void after_the_linger_the_peer_leaves(void **state)
     end(world);
 }
 
-static void private_topics_never_cross(void **state)
-{
+static void private_topics_never_cross(void **state) {
     (void)state;
     struct world *world = world_of(2);
     world->sites[0].private_filter = "local/#";
@@ -530,8 +504,7 @@ static void private_topics_never_cross(void **state)
     end(world);
 }
 
-static void retained_snapshot_comes_before_the_suback(void **state)
-{
+static void retained_snapshot_comes_before_the_suback(void **state) {
     (void)state;
     struct world *world = started(2);
     struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
@@ -554,8 +527,7 @@ static void retained_snapshot_comes_before_the_suback(void **state)
 }
 
 /* The first publication is retained: it is held for the join and part of the snapshot, and still comes once. */
-static void a_retained_first_message_arrives_once(void **state)
-{
+static void a_retained_first_message_arrives_once(void **state) {
     (void)state;
     struct world *world = started(2);
     struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
@@ -571,8 +543,7 @@ static void a_retained_first_message_arrives_once(void **state)
     end(world);
 }
 
-static void a_large_publication_crosses_in_pieces(void **state)
-{
+static void a_large_publication_crosses_in_pieces(void **state) {
     (void)state;
     struct world *world = started(2);
     struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
@@ -595,8 +566,7 @@ static void a_large_publication_crosses_in_pieces(void **state)
     end(world);
 }
 
-static void many_publications_share_a_frame(void **state)
-{
+static void many_publications_share_a_frame(void **state) {
     (void)state;
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
@@ -609,8 +579,7 @@ static void many_publications_share_a_frame(void **state)
     end(world);
 }
 
-static void full_outbox_drops_qos_0_and_counts(void **state)
-{
+static void full_outbox_drops_qos_0_and_counts(void **state) {
     (void)state;
     struct world *world = world_of(2);
     world->sites[0].limits.link_queue_bytes = 20000;
@@ -644,8 +613,7 @@ static void full_outbox_drops_qos_0_and_counts(void **state)
     end(world);
 }
 
-static void a_silent_link_is_pinged_and_then_closed(void **state)
-{
+static void a_silent_link_is_pinged_and_then_closed(void **state) {
     (void)state;
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
@@ -658,8 +626,7 @@ static void a_silent_link_is_pinged_and_then_closed(void **state)
     end(world);
 }
 
-static void joins_outlive_a_short_cut_and_no_longer(void **state)
-{
+static void joins_outlive_a_short_cut_and_no_longer(void **state) {
     (void)state;
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
@@ -676,8 +643,7 @@ static void joins_outlive_a_short_cut_and_no_longer(void **state)
 }
 
 /* What was unsubscribed while the link was down is not joined after it. */
-static void a_new_link_says_all_joins_anew(void **state)
-{
+static void a_new_link_says_all_joins_anew(void **state) {
     (void)state;
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
@@ -694,8 +660,7 @@ static void a_new_link_says_all_joins_anew(void **state)
     end(world);
 }
 
-static void a_peer_that_is_gone_leaves_nothing(void **state)
-{
+static void a_peer_that_is_gone_leaves_nothing(void **state) {
     (void)state;
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
@@ -709,8 +674,7 @@ static void a_peer_that_is_gone_leaves_nothing(void **state)
     end(world);
 }
 
-static void an_expired_token_cuts_the_link(void **state)
-{
+static void an_expired_token_cuts_the_link(void **state) {
     (void)state;
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
@@ -724,8 +688,7 @@ static void an_expired_token_cuts_the_link(void **state)
 }
 
 /* Everything of a publication crosses: properties as they were, the expiry interval less the time that passed. */
-static void properties_and_expiry_cross(void **state)
-{
+static void properties_and_expiry_cross(void **state) {
     (void)state;
     static const uint8_t connect[] = {0x10, 15, 0, 4, 'M', 'Q', 'T', 'T', 5, 2, 0, 0, 0, 0, 2, 'v', '5'};
     static const uint8_t subscribe[] = {0x82, 7, 0, 1, 0, 0, 1, 't', 1};
@@ -756,7 +719,8 @@ static void properties_and_expiry_cross(void **state)
     assert_int_equal(got[0], 19);
     unsigned seen = 0, expiry = 0;
     for (size_t at = 1; at < sizeof properties;) {
-        static const uint8_t content_type[] = {3, 0, 1, 'c'}, user[] = {0x26, 0, 1, 'k', 0, 2, 'v', 'w'}, format[] = {1, 1};
+        static const uint8_t content_type[] = {3, 0, 1, 'c'}, user[] = {0x26, 0, 1, 'k', 0, 2, 'v', 'w'},
+                             format[] = {1, 1};
         if (got[at] == 2) {
             expiry = got[at + 4];
             at += 5;
@@ -775,8 +739,7 @@ static void properties_and_expiry_cross(void **state)
     end(world);
 }
 
-static void what_expired_on_the_way_is_not_sent_and_not_lost(void **state)
-{
+static void what_expired_on_the_way_is_not_sent_and_not_lost(void **state) {
     (void)state;
     static const uint8_t connect[] = {0x10, 15, 0, 4, 'M', 'Q', 'T', 'T', 5, 2, 0, 0, 0, 0, 2, 'v', '5'};
     static const uint8_t publish[] = {0x30, 10, 0, 1, 't', 5, 2, 0, 0, 0, 1, 'x'};
@@ -797,8 +760,7 @@ static void what_expired_on_the_way_is_not_sent_and_not_lost(void **state)
     end(world);
 }
 
-static void a_topic_is_invited_once_until_it_is_answered(void **state)
-{
+static void a_topic_is_invited_once_until_it_is_answered(void **state) {
     (void)state;
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
@@ -818,8 +780,7 @@ static void a_topic_is_invited_once_until_it_is_answered(void **state)
     end(world);
 }
 
-static void a_snapshot_repeats_nothing_another_join_had(void **state)
-{
+static void a_snapshot_repeats_nothing_another_join_had(void **state) {
     (void)state;
     struct world *world = started(2);
     struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
@@ -835,11 +796,11 @@ static void a_snapshot_repeats_nothing_another_join_had(void **state)
     end(world);
 }
 
-static void a_snapshot_is_of_the_brokers_own_clients(void **state)
-{
+static void a_snapshot_is_of_the_brokers_own_clients(void **state) {
     (void)state;
     struct world *world = started(3);
-    struct client *first = client_connect(world, 0), *second = client_connect(world, 1), *third = client_connect(world, 2);
+    struct client *first = client_connect(world, 0), *second = client_connect(world, 1),
+                  *third = client_connect(world, 2);
     client_publish(world, first, "r/1", "of the first", 1, true);
     client_subscribe(world, second, "r/+", 1);
     world_run(world, 400);
@@ -854,8 +815,7 @@ static void a_snapshot_is_of_the_brokers_own_clients(void **state)
 }
 
 /* The join ended, but the peer's row still asks for the topic: the next publication invites. */
-static void after_a_leave_an_interest_is_seen_again(void **state)
-{
+static void after_a_leave_an_interest_is_seen_again(void **state) {
     (void)state;
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
@@ -873,17 +833,16 @@ static void after_a_leave_an_interest_is_seen_again(void **state)
     end(world);
 }
 
-static int rows_of(const struct world *world, int site)
-{
+static int rows_of(const struct world *world, int site) {
     int count = 0;
     for (int i = 0; i < world->row_count; i++)
         count += world->rows[i].site == site;
     return count;
 }
 
-/* A topic nobody publishes to any more: its advert goes, unless it retains something, and with it the joins that it caused. */
-static void an_idle_advert_is_withdrawn_and_its_joins_end(void **state)
-{
+/* A topic nobody publishes to any more: its advert goes, unless it retains something, and with it the joins that it
+ * caused. */
+static void an_idle_advert_is_withdrawn_and_its_joins_end(void **state) {
     (void)state;
     struct world *world = world_of(2);
     world->sites[0].limits.advert_idle_s = 10;
@@ -909,8 +868,7 @@ static void an_idle_advert_is_withdrawn_and_its_joins_end(void **state)
     end(world);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_message_waits_for_the_invited_join),
         cmocka_unit_test(held_messages_keep_their_order),

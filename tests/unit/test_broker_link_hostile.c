@@ -15,8 +15,7 @@ struct stage {
     struct client *says, *hears;
 };
 
-static struct stage *stage_new(void)
-{
+static struct stage *stage_new(void) {
     struct stage *stage = calloc(1, sizeof *stage);
     assert_non_null(stage);
     world_init(&stage->world, 2);
@@ -28,8 +27,7 @@ static struct stage *stage_new(void)
     return stage;
 }
 
-static void stage_end(struct stage *stage)
-{
+static void stage_end(struct stage *stage) {
     client_publish(&stage->world, stage->says, "honest", "still there", 1, false);
     world_run(&stage->world, 1000);
     assert_int_equal(client_got(stage->hears, "still there"), 1);
@@ -37,13 +35,11 @@ static void stage_end(struct stage *stage)
     free(stage);
 }
 
-static struct broker *broker_of(struct stage *stage)
-{
+static struct broker *broker_of(struct stage *stage) {
     return stage->world.sites[0].broker;
 }
 
-static broker_handle accepted(struct stage *stage, int site)
-{
+static broker_handle accepted(struct stage *stage, int site) {
     uint8_t key[32];
     site_key(site, key);
     broker_handle link = broker_link_open(broker_of(stage), stage->world.now_ms, false, NULL);
@@ -52,25 +48,30 @@ static broker_handle accepted(struct stage *stage, int site)
     return link;
 }
 
-static void give(struct stage *stage, broker_handle link, const struct frame_out *frame)
-{
+static void give(struct stage *stage, broker_handle link, const struct frame_out *frame) {
     assert_false(frame->failed);
     broker_link_input(broker_of(stage), stage->world.now_ms, link, frame->bytes, frame->size, true);
 }
 
-static struct hello hello_of(int site)
-{
+static struct hello hello_of(int site) {
     static uint8_t tokens[SITES_MAX] = {0, 1, 2, 3};
     uint8_t key[32];
-    struct hello hello = {.protocol_min = 1, .protocol_max = 1, .name = "played", .name_size = 6, .epoch = 1, .token = &tokens[site], .token_size = 1,
-                          .stream = 1, .first = 1, .frame_size_max = 1u << 20};
+    struct hello hello = {.protocol_min = 1,
+                          .protocol_max = 1,
+                          .name = "played",
+                          .name_size = 6,
+                          .epoch = 1,
+                          .token = &tokens[site],
+                          .token_size = 1,
+                          .stream = 1,
+                          .first = 1,
+                          .frame_size_max = 1u << 20};
     site_key(site, key);
     memcpy(hello.id, key, sizeof hello.id);
     return hello;
 }
 
-static broker_handle greeted(struct stage *stage, int site)
-{
+static broker_handle greeted(struct stage *stage, int site) {
     broker_handle link = accepted(stage, site);
     struct frame_out out = {0};
     struct hello hello = hello_of(site);
@@ -82,8 +83,7 @@ static broker_handle greeted(struct stage *stage, int site)
 }
 
 /* The last frame the broker sent on the link. */
-static enum frame_type last_frame(struct stage *stage, broker_handle link, uint64_t *code)
-{
+static enum frame_type last_frame(struct stage *stage, broker_handle link, uint64_t *code) {
     struct broker_span span;
     struct frame frame = {.type = 0};
     while (broker_link_output(broker_of(stage), stage->world.now_ms, link, &span)) {
@@ -94,16 +94,14 @@ static enum frame_type last_frame(struct stage *stage, broker_handle link, uint6
     return frame.type;
 }
 
-static void assert_bye(struct stage *stage, broker_handle link, enum bye_code code)
-{
+static void assert_bye(struct stage *stage, broker_handle link, enum bye_code code) {
     uint64_t said;
     assert_true(broker_link_ended(broker_of(stage), link));
     assert_int_equal(last_frame(stage, link, &said), FRAME_BYE);
     assert_int_equal(said, code);
 }
 
-static void no_frame_is_heeded_before_the_hello(void **state)
-{
+static void no_frame_is_heeded_before_the_hello(void **state) {
     (void)state;
     static const enum frame_type types[] = {FRAME_JOIN, FRAME_LEAVE, FRAME_INVITE, FRAME_DECLINE, FRAME_JOINED};
     struct stage *stage = stage_new();
@@ -121,8 +119,7 @@ static void no_frame_is_heeded_before_the_hello(void **state)
     stage_end(stage);
 }
 
-static void a_bad_hello_is_refused(void **state)
-{
+static void a_bad_hello_is_refused(void **state) {
     (void)state;
     static uint8_t other_token = 3;
     struct stage *stage = stage_new();
@@ -130,16 +127,11 @@ static void a_bad_hello_is_refused(void **state)
         broker_handle link = accepted(stage, 2);
         struct frame_out out = {0};
         struct hello hello = hello_of(2);
-        if (fault == 0)
-            hello.protocol_min = hello.protocol_max = 2;
-        if (fault == 1)
-            hello.token = &other_token; /* a leaked one */
-        if (fault == 2)
-            hello.id[3] ^= 1;
-        if (fault == 3)
-            hello.token_size = 0;
-        if (fault == 4)
-            hello.protocol_min = 2, hello.protocol_max = 1;
+        if (fault == 0) hello.protocol_min = hello.protocol_max = 2;
+        if (fault == 1) hello.token = &other_token; /* a leaked one */
+        if (fault == 2) hello.id[3] ^= 1;
+        if (fault == 3) hello.token_size = 0;
+        if (fault == 4) hello.protocol_min = 2, hello.protocol_max = 1;
         frame_write_hello(&out, &hello);
         give(stage, link, &out);
         frame_out_deinit(&out);
@@ -149,8 +141,7 @@ static void a_bad_hello_is_refused(void **state)
     stage_end(stage);
 }
 
-static void an_earlier_run_of_a_peer_is_refused(void **state)
-{
+static void an_earlier_run_of_a_peer_is_refused(void **state) {
     (void)state;
     struct stage *stage = stage_new();
     struct peer_id id;
@@ -168,8 +159,7 @@ static void an_earlier_run_of_a_peer_is_refused(void **state)
     stage_end(stage);
 }
 
-static void a_second_hello_is_malformed(void **state)
-{
+static void a_second_hello_is_malformed(void **state) {
     (void)state;
     struct stage *stage = stage_new();
     broker_handle link = greeted(stage, 2);
@@ -182,8 +172,7 @@ static void a_second_hello_is_malformed(void **state)
     stage_end(stage);
 }
 
-static void acknowledging_what_was_not_sent_is_malformed(void **state)
-{
+static void acknowledging_what_was_not_sent_is_malformed(void **state) {
     (void)state;
     struct stage *stage = stage_new();
     broker_handle link = greeted(stage, 2);
@@ -195,8 +184,7 @@ static void acknowledging_what_was_not_sent_is_malformed(void **state)
     stage_end(stage);
 }
 
-static void a_frame_beyond_the_bound_is_not_gathered(void **state)
-{
+static void a_frame_beyond_the_bound_is_not_gathered(void **state) {
     (void)state;
     struct stage *stage = stage_new();
     broker_handle link = accepted(stage, 2);
@@ -209,8 +197,7 @@ static void a_frame_beyond_the_bound_is_not_gathered(void **state)
     stage_end(stage);
 }
 
-static void a_publication_no_client_could_make_is_malformed(void **state)
-{
+static void a_publication_no_client_could_make_is_malformed(void **state) {
     (void)state;
     static const uint8_t identifier[] = {0x0b, 5}, unknown[] = {0x7f};
     static const struct message bad[] = {
@@ -240,8 +227,7 @@ static void a_publication_no_client_could_make_is_malformed(void **state)
     stage_end(stage);
 }
 
-static void sys_topics_of_a_peer_are_not_shown(void **state)
-{
+static void sys_topics_of_a_peer_are_not_shown(void **state) {
     (void)state;
     struct stage *stage = stage_new();
     struct client *all = client_connect(&stage->world, 0);
@@ -262,15 +248,15 @@ static void sys_topics_of_a_peer_are_not_shown(void **state)
 }
 
 /* Numbers: a gap is counted as lost, a repetition is dropped and counted. */
-static void gaps_and_repetitions_are_counted(void **state)
-{
+static void gaps_and_repetitions_are_counted(void **state) {
     (void)state;
     static const struct {
         uint64_t first;
         int count;
         uint64_t lost, repeated;
         int received;
-    } steps[] = {{1, 3, 0, 0, 3}, {4, 1, 0, 0, 4}, {2, 3, 0, 3, 4}, {4, 2, 0, 4, 5}, {9, 1, 3, 4, 6}, {1, 10, 3, 13, 7}};
+    } steps[] = {{1, 3, 0, 0, 3}, {4, 1, 0, 0, 4}, {2, 3, 0, 3, 4},
+                 {4, 2, 0, 4, 5}, {9, 1, 3, 4, 6}, {1, 10, 3, 13, 7}};
     struct stage *stage = stage_new();
     struct client *all = client_connect(&stage->world, 0);
     client_subscribe(&stage->world, all, "t", 0);
@@ -297,19 +283,18 @@ static void gaps_and_repetitions_are_counted(void **state)
     stage_end(stage);
 }
 
-static uint64_t next_random(uint64_t *random)
-{
+static uint64_t next_random(uint64_t *random) {
     *random ^= *random << 13;
     *random ^= *random >> 7;
     *random ^= *random << 17;
     return *random;
 }
 
-static void any_frame(struct frame_out *out, uint64_t *random)
-{
+static void any_frame(struct frame_out *out, uint64_t *random) {
     static const char *const names[] = {"honest", "a/b", "#", "+/b", "$SYS/x", "a/#", "bad/#/filter", "b"};
     uint64_t kind = next_random(random) % 9;
-    struct message message = {.qos = (uint8_t)(next_random(random) % 3), .retain = next_random(random) % 2, .topic = "a/b", .topic_size = 3};
+    struct message message = {
+        .qos = (uint8_t)(next_random(random) % 3), .retain = next_random(random) % 2, .topic = "a/b", .topic_size = 3};
     switch (kind) {
     case 0: frame_write_plain(out, next_random(random) % 2 ? FRAME_PING : FRAME_SYNCED); break;
     case 1: frame_write_ack(out, next_random(random) % 4); break;
@@ -317,7 +302,8 @@ static void any_frame(struct frame_out *out, uint64_t *random)
     case 3:
         frame_begin_publish(out, next_random(random) % 50);
         for (uint64_t n = next_random(random) % 5; n > 0; n--)
-            frame_add_publication(out, &message, message.retain && next_random(random) % 2, next_random(random) % 2 ? UINT32_MAX : 9);
+            frame_add_publication(out, &message, message.retain && next_random(random) % 2,
+                                  next_random(random) % 2 ? UINT32_MAX : 9);
         frame_end_items(out);
         break;
     default: {
@@ -333,8 +319,7 @@ static void any_frame(struct frame_out *out, uint64_t *random)
 }
 
 /* Two peers that say anything at any time, half of it damaged, with links opened and lost in between. */
-static void mutated_conversations_do_no_harm(void **state)
-{
+static void mutated_conversations_do_no_harm(void **state) {
     (void)state;
     struct stage *stage = stage_new();
     uint64_t random = 0x9e3779b97f4a7c15u;
@@ -345,8 +330,7 @@ static void mutated_conversations_do_no_harm(void **state)
         int played = (int)(next_random(&random) % 2);
         broker_handle *link = &links[played];
         if (!*link || broker_link_ended(broker_of(stage), *link)) {
-            if (*link && next_random(&random) % 2)
-                broker_link_closed(broker_of(stage), stage->world.now_ms, *link);
+            if (*link && next_random(&random) % 2) broker_link_closed(broker_of(stage), stage->world.now_ms, *link);
             *link = accepted(stage, played + 2);
             struct hello hello = hello_of(played + 2);
             hello.first = 1 + next_random(&random) % 5;
@@ -357,8 +341,7 @@ static void mutated_conversations_do_no_harm(void **state)
             continue;
         }
         any_frame(&out, &random);
-        if (next_random(&random) % 3 == 0)
-            out.bytes[next_random(&random) % out.size] = (uint8_t)next_random(&random);
+        if (next_random(&random) % 3 == 0) out.bytes[next_random(&random) % out.size] = (uint8_t)next_random(&random);
         size_t cut = next_random(&random) % out.size;
         broker_link_input(broker_of(stage), stage->world.now_ms, *link, out.bytes, cut, false);
         broker_link_input(broker_of(stage), stage->world.now_ms, *link, out.bytes + cut, out.size - cut, true);
@@ -367,18 +350,16 @@ static void mutated_conversations_do_no_harm(void **state)
             last_frame(stage, *link, &code);
         }
         if (next_random(&random) % 8 == 0)
-            client_publish(&stage->world, stage->says, next_random(&random) % 2 ? "a/b" : "b", "m", (int)(next_random(&random) % 3), false);
-        if (next_random(&random) % 50 == 0)
-            world_run(&stage->world, next_random(&random) % 400);
-        if (stage->says->received_count > RECEIVED_MAX / 2)
-            stage->says->received_count = 0;
+            client_publish(&stage->world, stage->says, next_random(&random) % 2 ? "a/b" : "b", "m",
+                           (int)(next_random(&random) % 3), false);
+        if (next_random(&random) % 50 == 0) world_run(&stage->world, next_random(&random) % 400);
+        if (stage->says->received_count > RECEIVED_MAX / 2) stage->says->received_count = 0;
     }
     frame_out_deinit(&out);
     stage_end(stage);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_frame_is_heeded_before_the_hello),
         cmocka_unit_test(a_bad_hello_is_refused),

@@ -1,5 +1,5 @@
-/* A whole scenario between two brokers, once for each allocation that fails: nothing crashes, nothing leaks, and once memory is
- * there again the brokers find each other. */
+/* A whole scenario between two brokers, once for each allocation that fails: nothing crashes, nothing leaks, and once
+ * memory is there again the brokers find each other. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -22,35 +22,28 @@ static struct {
     bool failed;
 } shortage;
 
-static bool fails(void)
-{
-    if (!shortage.armed || shortage.left-- != 0)
-        return false;
+static bool fails(void) {
+    if (!shortage.armed || shortage.left-- != 0) return false;
     shortage.failed = true;
     return true;
 }
 
-void *__wrap_malloc(size_t size)
-{
+void *__wrap_malloc(size_t size) {
     return fails() ? NULL : __real_malloc(size);
 }
 
-void *__wrap_calloc(size_t count, size_t size)
-{
+void *__wrap_calloc(size_t count, size_t size) {
     return fails() ? NULL : __real_calloc(count, size);
 }
 
-void *__wrap_realloc(void *memory, size_t size)
-{
+void *__wrap_realloc(void *memory, size_t size) {
     return fails() ? NULL : __real_realloc(memory, size);
 }
 
 /* Join, invite, snapshot, publications of each QoS, a cut, a leave, all small. */
-static void scenario(struct world *world)
-{
+static void scenario(struct world *world) {
     struct client *says = client_connect(world, 0), *hears = says ? client_connect(world, 1) : NULL;
-    if (!hears)
-        return;
+    if (!hears) return;
     client_publish(world, says, "r/1", "kept", 1, true);
     client_subscribe(world, hears, "r/+", 1);
     client_subscribe(world, hears, "t/#", 2);
@@ -65,8 +58,7 @@ static void scenario(struct world *world)
     world_run(world, 6000);
 }
 
-static void any_allocation_may_fail(void **state)
-{
+static void any_allocation_may_fail(void **state) {
     (void)state;
     long nth = 0;
     for (bool failed = true; failed; nth++) {
@@ -76,8 +68,7 @@ static void any_allocation_may_fail(void **state)
         shortage.failed = false;
         shortage.armed = true;
         bool up = world_start(world);
-        if (up)
-            scenario(world);
+        if (up) scenario(world);
         shortage.armed = false;
         failed = shortage.failed;
         if (up) {
@@ -89,8 +80,7 @@ static void any_allocation_may_fail(void **state)
             world_run(world, 1000);
             client_publish(world, says, "after", "all is well", 1, false);
             world_run(world, 12000);
-            if (client_got(hears, "all is well") != 1)
-                fail_msg("no recovery after allocation %ld failed", nth);
+            if (client_got(hears, "all is well") != 1) fail_msg("no recovery after allocation %ld failed", nth);
         }
         world_free(world);
         free(world);
@@ -98,8 +88,7 @@ static void any_allocation_may_fail(void **state)
     assert_true(nth > 200); /* the scenario did allocate */
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(any_allocation_may_fail)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

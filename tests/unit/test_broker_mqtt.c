@@ -2,8 +2,7 @@
 #include "broker/props.h"
 #include "conversation.h"
 
-static void lengths_are_read_as_written(void **state)
-{
+static void lengths_are_read_as_written(void **state) {
     static const struct {
         const char *hex;
         enum mqtt_framing result;
@@ -28,13 +27,13 @@ static void lengths_are_read_as_written(void **state)
         struct packet packet = {.size = 0};
         struct mqtt_frame frame = {0};
         put_hex(&packet, rows[i].hex);
-        if (mqtt_read_frame(packet.bytes, packet.size, &frame) != rows[i].result || frame.packet_size != rows[i].packet_size)
+        if (mqtt_read_frame(packet.bytes, packet.size, &frame) != rows[i].result ||
+            frame.packet_size != rows[i].packet_size)
             fail_msg("%s", rows[i].hex);
     }
 }
 
-static void padded_length_is_malformed(void **state)
-{
+static void padded_length_is_malformed(void **state) {
     static const char *const rows[] = {"308000", "30ff00", "30808000", "3081808000"};
     (void)state;
 
@@ -47,8 +46,7 @@ static void padded_length_is_malformed(void **state)
 }
 
 /* Which packets each property may stand in, as table 2-4 of MQTT 5.0 has it: types by number, 0 is the will. */
-static void each_property_stands_only_where_the_table_says(void **state)
-{
+static void each_property_stands_only_where_the_table_says(void **state) {
     static const struct {
         const char *hex;
         uint16_t packets;
@@ -97,9 +95,9 @@ static void each_property_stands_only_where_the_table_says(void **state)
         for (enum mqtt_type type = MQTT_WILL; type <= MQTT_AUTH; type++) {
             bool allowed = rows[i].packets >> type & 1;
             enum mqtt_reason again = strncmp(rows[i].hex, "26", 2) == 0 ? MQTT_SUCCESS : MQTT_PROTOCOL_ERROR;
-            if (type == MQTT_PINGREQ || type == MQTT_PINGRESP)
-                continue;
-            if (props_check(type, (struct mqtt_view){once.bytes, (uint32_t)once.size}) != (allowed ? MQTT_SUCCESS : MQTT_MALFORMED))
+            if (type == MQTT_PINGREQ || type == MQTT_PINGRESP) continue;
+            if (props_check(type, (struct mqtt_view){once.bytes, (uint32_t)once.size}) !=
+                (allowed ? MQTT_SUCCESS : MQTT_MALFORMED))
                 fail_msg("%s in packet %d", rows[i].hex, (int)type);
             if (allowed && props_check(type, (struct mqtt_view){twice.bytes, (uint32_t)twice.size}) != again)
                 fail_msg("%s twice in packet %d", rows[i].hex, (int)type);
@@ -109,8 +107,7 @@ static void each_property_stands_only_where_the_table_says(void **state)
     }
 }
 
-static void strip_takes_out_what_concerns_one_hop(void **state)
-{
+static void strip_takes_out_what_concerns_one_hop(void **state) {
     struct packet block = {.size = 0}, rest = {.size = 0};
     (void)state;
 
@@ -122,23 +119,19 @@ static void strip_takes_out_what_concerns_one_hop(void **state)
 
 static uint64_t random_state;
 
-static uint32_t random_below(uint32_t bound)
-{
+static uint32_t random_below(uint32_t bound) {
     random_state ^= random_state << 13;
     random_state ^= random_state >> 7;
     random_state ^= random_state << 17;
     return (uint32_t)(random_state >> 33) % bound;
 }
 
-static void inside(struct mqtt_view view, const uint8_t *bytes, size_t size)
-{
-    if (view.size == 0)
-        return;
+static void inside(struct mqtt_view view, const uint8_t *bytes, size_t size) {
+    if (view.size == 0) return;
     assert_true(view.bytes >= bytes && view.bytes + view.size <= bytes + size);
 }
 
-static void decode_any(uint8_t version, const uint8_t *bytes, size_t size)
-{
+static void decode_any(uint8_t version, const uint8_t *bytes, size_t size) {
     struct mqtt_frame frame;
     struct mqtt_view body, filter;
     struct mqtt_connect connect;
@@ -149,8 +142,7 @@ static void decode_any(uint8_t version, const uint8_t *bytes, size_t size)
     uint32_t count = 0;
     uint8_t options;
 
-    if (mqtt_read_frame(bytes, size, &frame) != MQTT_FRAME_OK || frame.packet_size > size)
-        return;
+    if (mqtt_read_frame(bytes, size, &frame) != MQTT_FRAME_OK || frame.packet_size > size) return;
     body = (struct mqtt_view){bytes + frame.header_size, frame.packet_size - frame.header_size};
     switch (frame.type) {
     case MQTT_CONNECT:
@@ -178,42 +170,29 @@ static void decode_any(uint8_t version, const uint8_t *bytes, size_t size)
             assert_int_equal(count, subscribe.filter_count);
         }
         break;
-    case MQTT_DISCONNECT:
-        mqtt_decode_disconnect(version, &frame, body, &disconnect);
-        break;
-    default:
-        mqtt_decode_ack(version, &frame, body, &ack);
+    case MQTT_DISCONNECT: mqtt_decode_disconnect(version, &frame, body, &disconnect); break;
+    default: mqtt_decode_ack(version, &frame, body, &ack);
     }
 }
 
 /* One to four small injuries. */
-static void spoil(struct packet *packet)
-{
+static void spoil(struct packet *packet) {
     for (uint32_t n = 1 + random_below(4); n > 0 && packet->size > 0; n--) {
         uint32_t at = random_below((uint32_t)packet->size);
         switch (random_below(5)) {
-        case 0:
-            packet->bytes[at] ^= (uint8_t)(1u << random_below(8));
-            break;
-        case 1:
-            packet->bytes[at] = (uint8_t)random_below(256);
-            break;
-        case 2:
-            packet->bytes[at] = random_below(2) ? 0xFF : 0x00;
-            break;
+        case 0: packet->bytes[at] ^= (uint8_t)(1u << random_below(8)); break;
+        case 1: packet->bytes[at] = (uint8_t)random_below(256); break;
+        case 2: packet->bytes[at] = random_below(2) ? 0xFF : 0x00; break;
         case 3:
             memmove(packet->bytes + at, packet->bytes + at + 1, packet->size - at - 1);
             packet->size--;
             break;
-        default:
-            memmove(packet->bytes + at + 1, packet->bytes + at, packet->size - at);
-            packet->size++;
+        default: memmove(packet->bytes + at + 1, packet->bytes + at, packet->size - at); packet->size++;
         }
     }
 }
 
-static void spoilt_packets_are_decoded_within_their_bounds(void **state)
-{
+static void spoilt_packets_are_decoded_within_their_bounds(void **state) {
     (void)state;
     random_state = 0x9E3779B97F4A7C15u;
     for (uint8_t version = 4; version <= 5; version++) {
@@ -245,9 +224,9 @@ struct outcome {
     size_t talker_size, watcher_size;
 };
 
-/* Feeds the conversation in pieces of the size given, the first of another one; collects what the talker and a watcher of # get. */
-static struct outcome run(int version, const struct packet *all, size_t first, size_t step)
-{
+/* Feeds the conversation in pieces of the size given, the first of another one; collects what the talker and a watcher
+ * of # get. */
+static struct outcome run(int version, const struct packet *all, size_t first, size_t step) {
     struct world world = {0};
     struct client talker, watcher;
     struct outcome outcome;
@@ -258,8 +237,7 @@ static struct outcome run(int version, const struct packet *all, size_t first, s
     client_open(&world, &talker, version);
     for (size_t at = 0; at < all->size;) {
         size_t size = at == 0 ? first : step;
-        if (size > all->size - at)
-            size = all->size - at;
+        if (size > all->size - at) size = all->size - at;
         say_bytes(&talker, all->bytes + at, size);
         at += size;
     }
@@ -274,8 +252,7 @@ static struct outcome run(int version, const struct packet *all, size_t first, s
     return outcome;
 }
 
-static void any_split_of_a_conversation_gives_the_same(void **state)
-{
+static void any_split_of_a_conversation_gives_the_same(void **state) {
     (void)state;
     for (int version = 4; version <= 5; version++) {
         struct packet all = conversation(version);
@@ -295,8 +272,7 @@ static void any_split_of_a_conversation_gives_the_same(void **state)
     }
 }
 
-static void spoilt_conversations_disturb_nobody_else(void **state)
-{
+static void spoilt_conversations_disturb_nobody_else(void **state) {
     struct world world = {0};
     struct client watcher, speaker;
     (void)state;
@@ -324,17 +300,22 @@ static void spoilt_conversations_disturb_nobody_else(void **state)
 }
 
 /* What the broker would send is read back by the test's own reader: here only sizes and the limit. */
-static void publish_head_has_the_size_announced(void **state)
-{
+static void publish_head_has_the_size_announced(void **state) {
     static const uint32_t identifiers[] = {1, 127, 128, 16384, 2097152, 268435455};
-    struct message message = {.topic = "topic", .topic_size = 5, .properties = (const uint8_t *)"\x01\x01", .properties_size = 2};
+    struct message message = {
+        .topic = "topic", .topic_size = 5, .properties = (const uint8_t *)"\x01\x01", .properties_size = 2};
     uint8_t out[128];
     (void)state;
 
     for (size_t count = 0; count <= 6; count++) {
         for (uint8_t version = 4; version <= 5; version++) {
-            struct mqtt_sending sending = {.version = version, .qos = 1, .packet_id = 1, .expiry_left_s = 7, .identifiers = identifiers,
-                                           .identifier_count = count, .message = &message};
+            struct mqtt_sending sending = {.version = version,
+                                           .qos = 1,
+                                           .packet_id = 1,
+                                           .expiry_left_s = 7,
+                                           .identifiers = identifiers,
+                                           .identifier_count = count,
+                                           .message = &message};
             uint32_t packet_size;
             size_t size = mqtt_publish_head_size(&sending, &packet_size);
             struct cursor cursor = {out, out + size};
@@ -355,8 +336,7 @@ static void publish_head_has_the_size_announced(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lengths_are_read_as_written),
         cmocka_unit_test(padded_length_is_malformed),

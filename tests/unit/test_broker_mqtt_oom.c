@@ -1,5 +1,5 @@
-/* A conversation, once for each allocation that fails: nothing crashes or leaks, nobody else is hurt, and once memory is there
- * again the broker serves as before. */
+/* A conversation, once for each allocation that fails: nothing crashes or leaks, nobody else is hurt, and once memory
+ * is there again the broker serves as before. */
 #include "broker/federation.h"
 #include "conversation.h"
 
@@ -15,43 +15,35 @@ static struct {
     long left; /* allocations until the one that fails */
 } shortage;
 
-static bool fails(void)
-{
-    if (!shortage.armed || shortage.left-- != 0)
-        return false;
+static bool fails(void) {
+    if (!shortage.armed || shortage.left-- != 0) return false;
     shortage.failed = true;
     return true;
 }
 
-void *__wrap_malloc(size_t size)
-{
+void *__wrap_malloc(size_t size) {
     return fails() ? NULL : __real_malloc(size);
 }
 
-void *__wrap_calloc(size_t count, size_t size)
-{
+void *__wrap_calloc(size_t count, size_t size) {
     return fails() ? NULL : __real_calloc(count, size);
 }
 
-void *__wrap_realloc(void *memory, size_t size)
-{
+void *__wrap_realloc(void *memory, size_t size) {
     return fails() ? NULL : __real_realloc(memory, size);
 }
 
-static void short_of(long allocation)
-{
+static void short_of(long allocation) {
     shortage.armed = true;
     shortage.failed = false;
     shortage.left = allocation;
 }
 
-static void enough(void)
-{
+static void enough(void) {
     shortage.armed = false;
 }
 
-static void a_new_broker_is_whole_or_none(void **state)
-{
+static void a_new_broker_is_whole_or_none(void **state) {
     struct broker_options options = {.name = "edge-1", .epoch = 1};
     (void)state;
 
@@ -70,17 +62,16 @@ static void a_new_broker_is_whole_or_none(void **state)
 }
 
 /* What the broker does while memory is short; what the test itself allocates comes before or after. */
-static void talk(struct world *world, broker_handle *talker, const struct packet *all, size_t step)
-{
+static void talk(struct world *world, broker_handle *talker, const struct packet *all, size_t step) {
     *talker = broker_client_open(world->broker, world->now, true, "127.0.0.1:1");
     for (size_t at = 0; at < all->size; at += step)
-        broker_client_input(world->broker, world->now, *talker, all->bytes + at, all->size - at < step ? all->size - at : step);
+        broker_client_input(world->broker, world->now, *talker, all->bytes + at,
+                            all->size - at < step ? all->size - at : step);
     broker_client_closed(world->broker, world->now, *talker);
     broker_tick(world->broker, world->now + 3000);
 }
 
-static void serves_as_before(struct world *world, struct client *watcher)
-{
+static void serves_as_before(struct world *world, struct client *watcher) {
     struct client fresh;
     char got[1024];
 
@@ -92,16 +83,14 @@ static void serves_as_before(struct world *world, struct client *watcher)
     client_cut(&fresh);
     /* The watcher may have been told that there was no memory for it. */
     client_read(watcher);
-    if (broker_client_ended(world->broker, watcher->handle))
-        return;
+    if (broker_client_ended(world->broker, watcher->handle)) return;
     do {
         next_packet(watcher, got, sizeof got);
     } while (got[0] != '\0' && strstr(got, " after ") == NULL);
     assert_non_null(strstr(got, " after "));
 }
 
-static void each_allocation_of_a_conversation_may_fail(void **state)
-{
+static void each_allocation_of_a_conversation_may_fail(void **state) {
     (void)state;
     for (int version = 4; version <= 5; version++) {
         struct packet all = conversation(version);
@@ -129,8 +118,7 @@ static void each_allocation_of_a_conversation_may_fail(void **state)
     }
 }
 
-static void the_first_session_may_fail(void **state)
-{
+static void the_first_session_may_fail(void **state) {
     struct packet hello = connect_packet(5, &(struct connect){.id = "first"});
     (void)state;
 
@@ -154,8 +142,7 @@ static void the_first_session_may_fail(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_broker_is_whole_or_none),
         cmocka_unit_test(the_first_session_may_fail),

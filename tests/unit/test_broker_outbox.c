@@ -11,47 +11,42 @@
 #include <stdio.h>
 #include <string.h>
 
-static struct message *message_of(int number, uint8_t qos, bool retain)
-{
+static struct message *message_of(int number, uint8_t qos, bool retain) {
     char text[16];
-    struct message template = {.qos = qos, .retain = retain, .topic = "t", .topic_size = 1, .payload = (const uint8_t *)text};
+    struct message template = {
+        .qos = qos, .retain = retain, .topic = "t", .topic_size = 1, .payload = (const uint8_t *)text};
     template.payload_size = (uint32_t)snprintf(text, sizeof text, "%d", number);
     struct message *message = message_new(&template);
     assert_non_null(message);
     return message;
 }
 
-static enum outbox_result put(struct outbox *outbox, int number, uint8_t qos, bool retain, bool snapshot, uint64_t bytes_max)
-{
+static enum outbox_result put(struct outbox *outbox, int number, uint8_t qos, bool retain, bool snapshot,
+                              uint64_t bytes_max) {
     struct message *message = message_of(number, qos, retain);
     enum outbox_result result = outbox_put(outbox, message, snapshot, bytes_max);
     message_unref(message);
     return result;
 }
 
-static int number_of(const struct outbox_entry *entry)
-{
+static int number_of(const struct outbox_entry *entry) {
     char text[16] = "";
-    if (!entry)
-        return -1;
-    if (!entry->message)
-        return -2;
+    if (!entry) return -1;
+    if (!entry->message) return -2;
     memcpy(text, entry->message->payload, entry->message->payload_size);
     int number = -3;
     sscanf(text, "%d", &number);
     return number;
 }
 
-static void send(struct outbox *outbox, int from, int to)
-{
+static void send(struct outbox *outbox, int from, int to) {
     for (int i = from; i <= to; i++) {
         assert_int_equal(number_of(outbox_peek(outbox)), i);
         outbox_sent(outbox);
     }
 }
 
-static void order_holds_while_the_ring_grows_and_turns(void **state)
-{
+static void order_holds_while_the_ring_grows_and_turns(void **state) {
     (void)state;
     struct outbox outbox;
     int in = 0, out = 0;
@@ -72,8 +67,7 @@ static void order_holds_while_the_ring_grows_and_turns(void **state)
     outbox_deinit(&outbox);
 }
 
-static void a_rewind_sends_again_what_was_not_acknowledged(void **state)
-{
+static void a_rewind_sends_again_what_was_not_acknowledged(void **state) {
     (void)state;
     struct outbox outbox;
     outbox_init(&outbox);
@@ -89,8 +83,7 @@ static void a_rewind_sends_again_what_was_not_acknowledged(void **state)
     outbox_deinit(&outbox);
 }
 
-static void what_was_never_sent_cannot_be_acknowledged(void **state)
-{
+static void what_was_never_sent_cannot_be_acknowledged(void **state) {
     (void)state;
     struct outbox outbox;
     outbox_init(&outbox);
@@ -104,8 +97,7 @@ static void what_was_never_sent_cannot_be_acknowledged(void **state)
     outbox_deinit(&outbox);
 }
 
-static void limits_are_by_quality_of_service(void **state)
-{
+static void limits_are_by_quality_of_service(void **state) {
     (void)state;
     struct outbox outbox;
     outbox_init(&outbox);
@@ -127,8 +119,7 @@ static void limits_are_by_quality_of_service(void **state)
     outbox_deinit(&outbox);
 }
 
-static void a_restart_gives_up_what_may_have_arrived_at_qos_0(void **state)
-{
+static void a_restart_gives_up_what_may_have_arrived_at_qos_0(void **state) {
     (void)state;
     struct outbox outbox;
     outbox_init(&outbox);
@@ -145,8 +136,7 @@ static void a_restart_gives_up_what_may_have_arrived_at_qos_0(void **state)
     outbox_deinit(&outbox);
 }
 
-static void clearing_keeps_the_numbering(void **state)
-{
+static void clearing_keeps_the_numbering(void **state) {
     (void)state;
     struct outbox outbox;
     outbox_init(&outbox);
@@ -161,8 +151,7 @@ static void clearing_keeps_the_numbering(void **state)
     outbox_deinit(&outbox);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(order_holds_while_the_ring_grows_and_turns),
         cmocka_unit_test(a_rewind_sends_again_what_was_not_acknowledged),

@@ -4,8 +4,7 @@
 static struct world world;
 static struct client a, b;
 
-static int begin(void **state)
-{
+static int begin(void **state) {
     (void)state;
     world_begin(&world);
     client_connect(&world, &a, 5, "a");
@@ -13,19 +12,15 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
-{
+static int end(void **state) {
     (void)state;
-    if (a.handle)
-        client_cut(&a);
-    if (b.handle)
-        client_cut(&b);
+    if (a.handle) client_cut(&a);
+    if (b.handle) client_cut(&b);
     world_end(&world);
     return 0;
 }
 
-static void publication_reaches_at_the_lower_qos(void **state)
-{
+static void publication_reaches_at_the_lower_qos(void **state) {
     (void)state;
     for (unsigned published = 0; published <= 2; published++) {
         for (unsigned subscribed = 0; subscribed <= 2; subscribed++) {
@@ -33,8 +28,7 @@ static void publication_reaches_at_the_lower_qos(void **state)
             char expected[64];
             client_subscribe(&b, "t", subscribed);
             say_publish(&a, &(struct publish){.topic = "t", .payload = "x", .qos = published, .id = 5});
-            if (published == 1)
-                expect(&a, "puback 5");
+            if (published == 1) expect(&a, "puback 5");
             if (published == 2) {
                 expect(&a, "pubrec 5");
                 say_ack(&a, 6, 5);
@@ -61,8 +55,7 @@ static void publication_reaches_at_the_lower_qos(void **state)
     }
 }
 
-static void payload_of_any_size_passes_unchanged(void **state)
-{
+static void payload_of_any_size_passes_unchanged(void **state) {
     static const size_t sizes[] = {0, 1, 100, 1024, 1025, 5000, 100000, 1000000};
     (void)state;
 
@@ -88,19 +81,22 @@ static void payload_of_any_size_passes_unchanged(void **state)
     }
 }
 
-static void properties_pass_unchanged_and_in_order(void **state)
-{
+static void properties_pass_unchanged_and_in_order(void **state) {
     (void)state;
     client_subscribe(&b, "t", 0);
-    /* user property k:1, payload format, content type, response topic, correlation data, user property k:2; alias and expiry in between */
-    say_publish(&a, &(struct publish){.topic = "t",
-                                      .payload = "x",
-                                      .properties = "26 0001 6b 0001 31 01 01 23 0001 03 0001 63 02 0000000a 08 0001 72 09 0001 64 26 0001 6b 0001 32"});
+    /* user property k:1, payload format, content type, response topic, correlation data, user property k:2; alias and
+     * expiry in between */
+    say_publish(
+        &a,
+        &(struct publish){
+            .topic = "t",
+            .payload = "x",
+            .properties =
+                "26 0001 6b 0001 31 01 01 23 0001 03 0001 63 02 0000000a 08 0001 72 09 0001 64 26 0001 6b 0001 32"});
     expect(&b, "publish q0 t 02=10 26=k:1 01=1 03=c 08=r 09=d 26=k:2 'x'");
 }
 
-static void v311_receiver_gets_no_properties(void **state)
-{
+static void v311_receiver_gets_no_properties(void **state) {
     struct client old;
     (void)state;
 
@@ -111,8 +107,7 @@ static void v311_receiver_gets_no_properties(void **state)
     client_cut(&old);
 }
 
-static void repeated_qos2_packet_is_routed_once(void **state)
-{
+static void repeated_qos2_packet_is_routed_once(void **state) {
     (void)state;
     client_subscribe(&b, "t", 0);
     say_publish(&a, &(struct publish){.topic = "t", .payload = "x", .qos = 2, .id = 9});
@@ -130,8 +125,7 @@ static void repeated_qos2_packet_is_routed_once(void **state)
     expect(&b, "publish q0 t 'y'");
 }
 
-static void overlapping_subscriptions_give_one_copy_with_all_identifiers(void **state)
-{
+static void overlapping_subscriptions_give_one_copy_with_all_identifiers(void **state) {
     char got[256];
     (void)state;
 
@@ -151,8 +145,7 @@ static void overlapping_subscriptions_give_one_copy_with_all_identifiers(void **
     expect(&b, "publish q0 t 0b=7 'x'");
 }
 
-static void no_local_keeps_a_clients_own_publications_away(void **state)
-{
+static void no_local_keeps_a_clients_own_publications_away(void **state) {
     (void)state;
     client_subscribe(&a, "t", 4);
     client_subscribe(&b, "t", 4);
@@ -165,8 +158,7 @@ static void no_local_keeps_a_clients_own_publications_away(void **state)
     expect_nothing(&a);
 }
 
-static void retain_flag_is_as_published_only_if_asked_for(void **state)
-{
+static void retain_flag_is_as_published_only_if_asked_for(void **state) {
     struct client old;
     (void)state;
 
@@ -183,8 +175,7 @@ static void retain_flag_is_as_published_only_if_asked_for(void **state)
     client_cut(&old);
 }
 
-static void topic_alias_stands_for_its_topic(void **state)
-{
+static void topic_alias_stands_for_its_topic(void **state) {
     (void)state;
     client_subscribe(&b, "#", 0);
     say_publish(&a, &(struct publish){.topic = "t/1", .payload = "1", .properties = "23 0001"});
@@ -197,8 +188,7 @@ static void topic_alias_stands_for_its_topic(void **state)
     expect(&b, "publish q0 t/2 '4'");
 }
 
-static void faulty_publish_ends_its_sender_and_nobody_else(void **state)
-{
+static void faulty_publish_ends_its_sender_and_nobody_else(void **state) {
     static const struct {
         const char *what, *hex, *reason;
     } rows[] = {
@@ -236,8 +226,7 @@ static void faulty_publish_ends_its_sender_and_nobody_else(void **state)
         say_hex(&bad, rows[i].hex);
         snprintf(expected, sizeof expected, "disconnect %s", rows[i].reason);
         client_read(&bad);
-        if (!broker_client_ended(world.broker, bad.handle))
-            fail_msg("accepted: %s", rows[i].what);
+        if (!broker_client_ended(world.broker, bad.handle)) fail_msg("accepted: %s", rows[i].what);
         expect(&bad, expected);
         expect_end(&bad);
         say_publish(&a, &(struct publish){.topic = "t", .payload = "x"});
@@ -246,8 +235,7 @@ static void faulty_publish_ends_its_sender_and_nobody_else(void **state)
     assert_int_equal(counters(&world).protocol_errors, sizeof rows / sizeof rows[0]);
 }
 
-static void too_many_open_qos2_publications_are_refused(void **state)
-{
+static void too_many_open_qos2_publications_are_refused(void **state) {
     (void)state;
     for (unsigned id = 1; id <= 100; id++) {
         say_publish(&a, &(struct publish){.topic = "t", .qos = 2, .id = id});
@@ -258,8 +246,7 @@ static void too_many_open_qos2_publications_are_refused(void **state)
     expect_end(&a);
 }
 
-static void packet_larger_than_we_take_is_refused(void **state)
-{
+static void packet_larger_than_we_take_is_refused(void **state) {
     struct client client;
     (void)state;
 
@@ -278,15 +265,15 @@ static void packet_larger_than_we_take_is_refused(void **state)
     expect_end(&client);
 }
 
-static void publication_too_large_for_one_client_is_dropped_for_it_alone(void **state)
-{
+static void publication_too_large_for_one_client_is_dropped_for_it_alone(void **state) {
     struct client small;
     (void)state;
 
     client_connect_with(&world, &small, 5, &(struct connect){.id = "small", .properties = "27 00000028"});
     client_subscribe(&small, "t", 1);
     client_subscribe(&b, "t", 1);
-    say_publish(&a, &(struct publish){.topic = "t", .payload = "0123456789012345678901234567890123456789", .qos = 1, .id = 1});
+    say_publish(
+        &a, &(struct publish){.topic = "t", .payload = "0123456789012345678901234567890123456789", .qos = 1, .id = 1});
     expect(&a, "puback 1");
     expect(&b, "publish q1 id=1 t '0123456789012345678901234567890123456789'");
     say_publish(&a, &(struct publish){.topic = "t", .payload = "x", .qos = 1, .id = 2});
@@ -295,8 +282,7 @@ static void publication_too_large_for_one_client_is_dropped_for_it_alone(void **
     client_cut(&small);
 }
 
-static void receive_maximum_of_the_client_is_held(void **state)
-{
+static void receive_maximum_of_the_client_is_held(void **state) {
     struct client slow;
     (void)state;
 
@@ -321,8 +307,7 @@ static void receive_maximum_of_the_client_is_held(void **state)
     client_cut(&slow);
 }
 
-static void acknowledgements_out_of_the_blue_are_answered_by_the_letter(void **state)
-{
+static void acknowledgements_out_of_the_blue_are_answered_by_the_letter(void **state) {
     (void)state;
     say_ack(&b, 4, 77);
     say_ack(&b, 7, 77);
@@ -337,8 +322,7 @@ static void acknowledgements_out_of_the_blue_are_answered_by_the_letter(void **s
     expect_end(&b);
 }
 
-static void packet_ids_go_round_and_skip_those_in_use(void **state)
-{
+static void packet_ids_go_round_and_skip_those_in_use(void **state) {
     (void)state;
     client_subscribe(&b, "t", 1);
     say_publish(&a, &(struct publish){.topic = "t", .payload = "kept", .qos = 1, .id = 1});
@@ -359,8 +343,7 @@ static void packet_ids_go_round_and_skip_those_in_use(void **state)
     assert_int_equal(counters(&world).protocol_errors, 0);
 }
 
-static void expired_while_queued_is_dropped_and_time_left_is_sent_on(void **state)
-{
+static void expired_while_queued_is_dropped_and_time_left_is_sent_on(void **state) {
     struct client slow;
     (void)state;
 
@@ -376,8 +359,7 @@ static void expired_while_queued_is_dropped_and_time_left_is_sent_on(void **stat
     client_cut(&slow);
 }
 
-static void qos0_is_dropped_and_counted_when_a_client_does_not_read(void **state)
-{
+static void qos0_is_dropped_and_counted_when_a_client_does_not_read(void **state) {
     char payload[4001];
     (void)state;
 
@@ -397,8 +379,7 @@ static void qos0_is_dropped_and_counted_when_a_client_does_not_read(void **state
     expect(&b, "publish q1 id=1 t 'kept'");
 }
 
-static void client_that_asks_and_never_reads_is_ended(void **state)
-{
+static void client_that_asks_and_never_reads_is_ended(void **state) {
     struct packet pings = {.size = 0};
     (void)state;
 
@@ -417,10 +398,15 @@ static void client_that_asks_and_never_reads_is_ended(void **state)
     client_forget(&a);
 }
 
-static void publication_from_a_peer_goes_to_sessions_and_is_retained_by_its_stamp(void **state)
-{
-    struct message template = {.qos = 1, .retain = true, .topic = "t", .topic_size = 1, .payload = (const uint8_t *)"x", .payload_size = 1,
-                               .expires_at_ms = UINT64_MAX, .stamp = {.wall_ms = 5000}};
+static void publication_from_a_peer_goes_to_sessions_and_is_retained_by_its_stamp(void **state) {
+    struct message template = {.qos = 1,
+                               .retain = true,
+                               .topic = "t",
+                               .topic_size = 1,
+                               .payload = (const uint8_t *)"x",
+                               .payload_size = 1,
+                               .expires_at_ms = UINT64_MAX,
+                               .stamp = {.wall_ms = 5000}};
     struct message *message = message_new(&template);
     struct message *older;
     (void)state;
@@ -456,8 +442,7 @@ static void publication_from_a_peer_goes_to_sessions_and_is_retained_by_its_stam
     message_unref(older);
 }
 
-static void full_retained_store_is_noted_and_the_publication_delivered(void **state)
-{
+static void full_retained_store_is_noted_and_the_publication_delivered(void **state) {
     struct broker_note note;
     (void)state;
 
@@ -479,8 +464,7 @@ static void full_retained_store_is_noted_and_the_publication_delivered(void **st
     assert_int_equal(note.level, BROKER_NOTE_WARNING);
 }
 
-int main(void)
-{
+int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(publication_reaches_at_the_lower_qos),

@@ -11,20 +11,18 @@
 #include "broker/retained.h"
 #include "broker/topic.h"
 
-static int begin(void **state)
-{
+static int begin(void **state) {
     *state = retained_new(1 << 20, 1000, 7);
     return *state == NULL;
 }
 
-static int end(void **state)
-{
+static int end(void **state) {
     retained_free(*state);
     return 0;
 }
 
-static enum retained_result set_until(struct retained *retained, const char *topic, const char *payload, uint64_t wall, uint64_t expires_at_ms)
-{
+static enum retained_result set_until(struct retained *retained, const char *topic, const char *payload, uint64_t wall,
+                                      uint64_t expires_at_ms) {
     struct message template = {.retain = true,
                                .topic = topic,
                                .topic_size = (uint32_t)strlen(topic),
@@ -41,8 +39,7 @@ static enum retained_result set_until(struct retained *retained, const char *top
     return result;
 }
 
-static enum retained_result set(struct retained *retained, const char *topic, const char *payload, uint64_t wall)
-{
+static enum retained_result set(struct retained *retained, const char *topic, const char *payload, uint64_t wall) {
     return set_until(retained, topic, payload, wall, UINT64_MAX);
 }
 
@@ -51,26 +48,23 @@ struct seen {
     size_t count, stop_after;
 };
 
-static bool on_message(void *context, struct message *message)
-{
+static bool on_message(void *context, struct message *message) {
     struct seen *seen = context;
     size_t at = strlen(seen->text);
 
-    snprintf(seen->text + at, sizeof seen->text - at, "%.*s=%.*s;", (int)message->topic_size, message->topic, (int)message->payload_size,
-             (const char *)message->payload);
+    snprintf(seen->text + at, sizeof seen->text - at, "%.*s=%.*s;", (int)message->topic_size, message->topic,
+             (int)message->payload_size, (const char *)message->payload);
     return ++seen->count != seen->stop_after;
 }
 
-static struct seen look_at(struct retained *retained, uint64_t now_ms, const char *filter, bool with_tombstones)
-{
+static struct seen look_at(struct retained *retained, uint64_t now_ms, const char *filter, bool with_tombstones) {
     struct seen seen = {.text = ""};
 
     retained_match(retained, now_ms, filter, strlen(filter), with_tombstones, on_message, &seen);
     return seen;
 }
 
-static void newer_stamp_wins_in_any_order(void **state)
-{
+static void newer_stamp_wins_in_any_order(void **state) {
     struct retained *retained = *state;
 
     assert_int_equal(set(retained, "a", "1", 10), RETAINED_STORED);
@@ -82,8 +76,7 @@ static void newer_stamp_wins_in_any_order(void **state)
     assert_int_equal(retained_count(retained), 1);
 }
 
-static void stamps_order_by_wall_then_count_then_origin(void **state)
-{
+static void stamps_order_by_wall_then_count_then_origin(void **state) {
     struct stamp low = {.wall_ms = 1, .count = 9, .origin = {9}};
     struct stamp middle = {.wall_ms = 2, .count = 1, .origin = {9}};
     struct stamp high = {.wall_ms = 2, .count = 2, .origin = {1}};
@@ -96,8 +89,7 @@ static void stamps_order_by_wall_then_count_then_origin(void **state)
     assert_int_equal(stamp_compare(&high, &high), 0);
 }
 
-static void delete_leaves_a_tombstone_that_keeps_the_old_away(void **state)
-{
+static void delete_leaves_a_tombstone_that_keeps_the_old_away(void **state) {
     struct retained *retained = *state;
 
     set(retained, "a", "1", 10);
@@ -111,8 +103,7 @@ static void delete_leaves_a_tombstone_that_keeps_the_old_away(void **state)
     assert_true(retained_has(retained, "a", 1));
 }
 
-static void tombstone_is_dropped_in_the_end(void **state)
-{
+static void tombstone_is_dropped_in_the_end(void **state) {
     struct retained *retained = *state;
     uint64_t due;
 
@@ -127,8 +118,7 @@ static void tombstone_is_dropped_in_the_end(void **state)
     assert_int_equal(retained_bytes(retained), 0);
 }
 
-static void expired_is_not_shown_and_then_dropped(void **state)
-{
+static void expired_is_not_shown_and_then_dropped(void **state) {
     struct retained *retained = *state;
 
     set_until(retained, "a", "1", 10, 5000);
@@ -140,8 +130,7 @@ static void expired_is_not_shown_and_then_dropped(void **state)
     assert_int_equal(retained_bytes(retained), 0);
 }
 
-static void walk_ends_when_asked(void **state)
-{
+static void walk_ends_when_asked(void **state) {
     struct retained *retained = *state;
     struct seen seen = {.stop_after = 2};
 
@@ -153,9 +142,9 @@ static void walk_ends_when_asked(void **state)
 }
 
 /* All filters of some levels against all topics, by topic_matches(). */
-static void walk_agrees_with_topic_matches(void **state)
-{
-    static const char *const topics[] = {"a", "a/b", "a/b/c", "/", "/a", "//", "a/", "a//b", "$s", "$s/a", "a/$s", "b/b", "b/c/d/e"};
+static void walk_agrees_with_topic_matches(void **state) {
+    static const char *const topics[] = {"a",    "a/b", "a/b/c", "/",    "/a",  "//",     "a/",
+                                         "a//b", "$s",  "$s/a",  "a/$s", "b/b", "b/c/d/e"};
     static const char *const pieces[] = {"", "a", "b", "$s", "+", "#"};
     struct retained *retained = *state;
     char filter[32];
@@ -165,10 +154,10 @@ static void walk_agrees_with_topic_matches(void **state)
     for (int code = 0; code < 6 * 6 * 6; code++) {
         for (int levels = 1; levels <= 3; levels++) {
             size_t expected = 0;
-            snprintf(filter, sizeof filter, "%s%s%s%s%s", pieces[code % 6], levels > 1 ? "/" : "", levels > 1 ? pieces[code / 6 % 6] : "",
-                     levels > 2 ? "/" : "", levels > 2 ? pieces[code / 36] : "");
-            if (!topic_filter_valid(filter, strlen(filter)))
-                continue;
+            snprintf(filter, sizeof filter, "%s%s%s%s%s", pieces[code % 6], levels > 1 ? "/" : "",
+                     levels > 1 ? pieces[code / 6 % 6] : "", levels > 2 ? "/" : "",
+                     levels > 2 ? pieces[code / 36] : "");
+            if (!topic_filter_valid(filter, strlen(filter))) continue;
             for (size_t i = 0; i < sizeof topics / sizeof topics[0]; i++)
                 expected += topic_matches(filter, strlen(filter), topics[i], strlen(topics[i]));
             if (look_at(retained, 0, filter, false).count != expected)
@@ -177,8 +166,7 @@ static void walk_agrees_with_topic_matches(void **state)
     }
 }
 
-static void full_store_refuses_the_new_and_lets_go_of_tombstones(void **state)
-{
+static void full_store_refuses_the_new_and_lets_go_of_tombstones(void **state) {
     struct retained *retained = retained_new(1 << 20, 3, 7);
     (void)state;
 
@@ -200,8 +188,7 @@ static void full_store_refuses_the_new_and_lets_go_of_tombstones(void **state)
     retained_free(retained);
 }
 
-static void bytes_are_bounded_too(void **state)
-{
+static void bytes_are_bounded_too(void **state) {
     struct retained *retained = retained_new(1000, 1000, 7);
     char payload[600];
     uint64_t empty;
@@ -218,8 +205,7 @@ static void bytes_are_bounded_too(void **state)
     retained_free(retained);
 }
 
-int main(void)
-{
+int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(newer_stamp_wins_in_any_order),

@@ -3,21 +3,17 @@
 static struct world world;
 static struct client a, b;
 
-static int begin(void **state)
-{
+static int begin(void **state) {
     (void)state;
     world_begin(&world);
     client_connect(&world, &a, 5, "a");
     return 0;
 }
 
-static int end(void **state)
-{
+static int end(void **state) {
     (void)state;
-    if (a.handle)
-        client_cut(&a);
-    if (b.handle)
-        client_cut(&b);
+    if (a.handle) client_cut(&a);
+    if (b.handle) client_cut(&b);
     world_end(&world);
     return 0;
 }
@@ -25,21 +21,18 @@ static int end(void **state)
 static const struct connect resume_311 = {.id = "b", .resume = true};
 static const struct connect resume_5 = {.id = "b", .resume = true, .properties = "11 00000064"}; /* expiry 100 s */
 
-static void b_connects(int version, const struct connect *connect, bool present)
-{
+static void b_connects(int version, const struct connect *connect, bool present) {
     client_open(&world, &b, version);
     say_connect(&b, connect);
     expect(&b, present ? "connack present=1 00*" : "connack present=0 00*");
 }
 
-static void publish_1(const char *payload)
-{
+static void publish_1(const char *payload) {
     say_publish(&a, &(struct publish){.topic = "t", .payload = payload, .qos = 1, .id = 1});
     expect(&a, "puback 1");
 }
 
-static void session_keeps_subscriptions_and_queues_what_was_missed(void **state)
-{
+static void session_keeps_subscriptions_and_queues_what_was_missed(void **state) {
     (void)state;
     for (int version = 4; version <= 5; version++) {
         const struct connect *connect = version == 4 ? &resume_311 : &resume_5;
@@ -65,8 +58,7 @@ static void session_keeps_subscriptions_and_queues_what_was_missed(void **state)
     }
 }
 
-static void clean_session_is_not_kept(void **state)
-{
+static void clean_session_is_not_kept(void **state) {
     (void)state;
     client_connect(&world, &b, 4, "b");
     client_subscribe(&b, "t", 1);
@@ -76,8 +68,7 @@ static void clean_session_is_not_kept(void **state)
     b_connects(4, &resume_311, false);
 }
 
-static void unacknowledged_is_sent_again_with_dup_in_order(void **state)
-{
+static void unacknowledged_is_sent_again_with_dup_in_order(void **state) {
     (void)state;
     b_connects(5, &resume_5, false);
     client_subscribe(&b, "t", 2);
@@ -107,8 +98,7 @@ static void unacknowledged_is_sent_again_with_dup_in_order(void **state)
     expect_nothing(&b);
 }
 
-static void redelivery_keeps_to_a_smaller_receive_maximum(void **state)
-{
+static void redelivery_keeps_to_a_smaller_receive_maximum(void **state) {
     (void)state;
     b_connects(5, &resume_5, false);
     client_subscribe(&b, "t", 1);
@@ -132,8 +122,7 @@ static void redelivery_keeps_to_a_smaller_receive_maximum(void **state)
     expect(&b, "publish q1 id=4 t '4'");
 }
 
-static void pubrec_before_redelivery_is_answered_once_its_turn_comes(void **state)
-{
+static void pubrec_before_redelivery_is_answered_once_its_turn_comes(void **state) {
     (void)state;
     b_connects(5, &resume_5, false);
     client_subscribe(&b, "t", 2);
@@ -154,8 +143,7 @@ static void pubrec_before_redelivery_is_answered_once_its_turn_comes(void **stat
     expect_nothing(&b);
 }
 
-static void qos2_ids_are_remembered_across_connections(void **state)
-{
+static void qos2_ids_are_remembered_across_connections(void **state) {
     (void)state;
     client_subscribe(&a, "t", 0);
     b_connects(4, &resume_311, false);
@@ -171,8 +159,7 @@ static void qos2_ids_are_remembered_across_connections(void **state)
     expect(&b, "pubcomp 7");
 }
 
-static void v311_client_may_leave_many_qos2_publications_open(void **state)
-{
+static void v311_client_may_leave_many_qos2_publications_open(void **state) {
     (void)state;
     b_connects(4, &resume_311, false);
     for (unsigned id = 300; id > 0; id--) {
@@ -187,8 +174,7 @@ static void v311_client_may_leave_many_qos2_publications_open(void **state)
     }
 }
 
-static void session_expires_when_its_time_is_over(void **state)
-{
+static void session_expires_when_its_time_is_over(void **state) {
     (void)state;
     b_connects(5, &resume_5, false);
     client_subscribe(&b, "t", 1);
@@ -204,8 +190,7 @@ static void session_expires_when_its_time_is_over(void **state)
     b_connects(5, &resume_5, false);
 }
 
-static void session_expiry_is_capped_and_the_cap_is_told(void **state)
-{
+static void session_expiry_is_capped_and_the_cap_is_told(void **state) {
     (void)state;
     client_cut(&a);
     world_end(&world);
@@ -225,8 +210,7 @@ static void session_expiry_is_capped_and_the_cap_is_told(void **state)
     assert_int_equal(counters(&world).sessions, 0);
 }
 
-static void session_can_live_for_ever(void **state)
-{
+static void session_can_live_for_ever(void **state) {
     (void)state;
     client_cut(&a);
     world_end(&world);
@@ -241,8 +225,7 @@ static void session_can_live_for_ever(void **state)
     assert_int_equal(counters(&world).sessions, 1);
 }
 
-static void disconnect_changes_the_expiry(void **state)
-{
+static void disconnect_changes_the_expiry(void **state) {
     (void)state;
     b_connects(5, &resume_5, false);
     say_hex(&b, "e0 07 00 05 11 00000005");
@@ -263,8 +246,7 @@ static void disconnect_changes_the_expiry(void **state)
     assert_int_equal(counters(&world).sessions, 1);
 }
 
-static void faulty_disconnects(void **state)
-{
+static void faulty_disconnects(void **state) {
     static const struct {
         const char *hex, *answer;
     } rows[] = {
@@ -284,8 +266,7 @@ static void faulty_disconnects(void **state)
     }
 }
 
-static void takeover_ends_the_old_connection_and_keeps_the_session(void **state)
-{
+static void takeover_ends_the_old_connection_and_keeps_the_session(void **state) {
     struct client old;
     (void)state;
 
@@ -304,8 +285,7 @@ static void takeover_ends_the_old_connection_and_keeps_the_session(void **state)
     expect(&b, "publish q1 id=2 t '2'");
 }
 
-static void takeover_of_a_session_without_expiry_starts_anew(void **state)
-{
+static void takeover_of_a_session_without_expiry_starts_anew(void **state) {
     struct client old;
     (void)state;
 
@@ -318,8 +298,7 @@ static void takeover_of_a_session_without_expiry_starts_anew(void **state)
     expect_nothing(&b);
 }
 
-static void late_words_of_a_client_taken_over_are_not_heard(void **state)
-{
+static void late_words_of_a_client_taken_over_are_not_heard(void **state) {
     struct client old;
     (void)state;
 
@@ -333,8 +312,7 @@ static void late_words_of_a_client_taken_over_are_not_heard(void **state)
     expect_end(&old);
 }
 
-static void queue_is_bounded_by_messages_and_by_bytes(void **state)
-{
+static void queue_is_bounded_by_messages_and_by_bytes(void **state) {
     static const struct broker_limits limits[] = {{.queue_messages_max = 3}, {.queue_bytes_max = 1000}};
     (void)state;
 
@@ -358,8 +336,7 @@ static void queue_is_bounded_by_messages_and_by_bytes(void **state)
     }
 }
 
-static void retained_on_reconnect_only_by_a_new_subscription(void **state)
-{
+static void retained_on_reconnect_only_by_a_new_subscription(void **state) {
     (void)state;
     b_connects(5, &resume_5, false);
     client_subscribe(&b, "t", 0);
@@ -369,8 +346,7 @@ static void retained_on_reconnect_only_by_a_new_subscription(void **state)
     expect_nothing(&b);
 }
 
-static void idle_sessions_leave_no_work(void **state)
-{
+static void idle_sessions_leave_no_work(void **state) {
     (void)state;
     assert_true(broker_deadline_ms(world.broker) == UINT64_MAX);
     b_connects(5, &resume_5, false);
@@ -378,8 +354,7 @@ static void idle_sessions_leave_no_work(void **state)
     assert_int_equal(broker_deadline_ms(world.broker), world.now + 100000);
 }
 
-int main(void)
-{
+int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(session_keeps_subscriptions_and_queues_what_was_missed),

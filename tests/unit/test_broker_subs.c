@@ -11,25 +11,21 @@
 #include "broker/subs.h"
 #include "broker/topic.h"
 
-static int begin(void **state)
-{
+static int begin(void **state) {
     *state = subs_new(7);
     return *state == NULL;
 }
 
-static int end(void **state)
-{
+static int end(void **state) {
     subs_free(*state);
     return 0;
 }
 
-static enum subs_result add(struct subs *subs, const char *filter, struct subscriber *subscriber, uint8_t qos)
-{
+static enum subs_result add(struct subs *subs, const char *filter, struct subscriber *subscriber, uint8_t qos) {
     return subs_add(subs, filter, strlen(filter), subscriber, &(struct subscription){.qos = qos});
 }
 
-static enum subs_result drop(struct subs *subs, const char *filter, struct subscriber *subscriber)
-{
+static enum subs_result drop(struct subs *subs, const char *filter, struct subscriber *subscriber) {
     return subs_remove(subs, filter, strlen(filter), subscriber);
 }
 
@@ -38,26 +34,22 @@ struct tally {
     unsigned count, qos_sum;
 };
 
-static void on_hit(void *context, struct subscriber *subscriber, const struct subscription *subscription)
-{
+static void on_hit(void *context, struct subscriber *subscriber, const struct subscription *subscription) {
     struct tally *tally = context;
 
-    if (tally->subscriber != NULL && tally->subscriber != subscriber)
-        return;
+    if (tally->subscriber != NULL && tally->subscriber != subscriber) return;
     tally->count++;
     tally->qos_sum += subscription->qos;
 }
 
-static struct tally match(const struct subs *subs, const char *name, const struct subscriber *subscriber)
-{
+static struct tally match(const struct subs *subs, const char *name, const struct subscriber *subscriber) {
     struct tally tally = {.subscriber = subscriber};
 
     subs_match(subs, name, strlen(name), on_hit, &tally);
     return tally;
 }
 
-static void overlapping_filters_name_a_subscriber_once_each(void **state)
-{
+static void overlapping_filters_name_a_subscriber_once_each(void **state) {
     struct subs *subs = *state;
     struct subscriber a = {0}, b = {0};
 
@@ -73,8 +65,7 @@ static void overlapping_filters_name_a_subscriber_once_each(void **state)
     assert_int_equal(match(subs, "$x/y", NULL).count, 0);
 }
 
-static void adding_again_replaces(void **state)
-{
+static void adding_again_replaces(void **state) {
     struct subs *subs = *state;
     struct subscriber a = {0};
 
@@ -85,8 +76,7 @@ static void adding_again_replaces(void **state)
     assert_int_equal(subs_count(subs), 1);
 }
 
-static void removing_what_is_not_there_is_said(void **state)
-{
+static void removing_what_is_not_there_is_said(void **state) {
     struct subs *subs = *state;
     struct subscriber a = {0}, b = {0};
 
@@ -99,8 +89,7 @@ static void removing_what_is_not_there_is_said(void **state)
     assert_int_equal(subs_count(subs), 0);
 }
 
-static void generation_changes_with_every_change(void **state)
-{
+static void generation_changes_with_every_change(void **state) {
     struct subs *subs = *state;
     struct subscriber a = {0};
     uint64_t before = subs_generation(subs);
@@ -118,8 +107,7 @@ static void generation_changes_with_every_change(void **state)
     assert_true(subs_generation(subs) != before);
 }
 
-static void many_subscribers_of_one_filter_come_and_go(void **state)
-{
+static void many_subscribers_of_one_filter_come_and_go(void **state) {
     enum { MANY = 1000 };
     struct subs *subs = *state;
     struct subscriber *all = calloc(MANY, sizeof *all);
@@ -141,33 +129,27 @@ static void many_subscribers_of_one_filter_come_and_go(void **state)
 
 static uint64_t random_state = 88172645463325252u;
 
-static uint32_t random_below(uint32_t bound)
-{
+static uint32_t random_below(uint32_t bound) {
     random_state ^= random_state << 13;
     random_state ^= random_state >> 7;
     random_state ^= random_state << 17;
     return (uint32_t)(random_state >> 33) % bound;
 }
 
-static void random_text(char *out, const char *const *pieces, uint32_t piece_count, bool filter)
-{
+static void random_text(char *out, const char *const *pieces, uint32_t piece_count, bool filter) {
     uint32_t levels = 1 + random_below(4);
 
     out[0] = '\0';
     for (uint32_t i = 0; i < levels; i++) {
         strcat(out, pieces[random_below(piece_count)]);
-        if (i + 1 < levels)
-            strcat(out, "/");
+        if (i + 1 < levels) strcat(out, "/");
     }
-    if (filter && random_below(3) == 0)
-        strcat(out, out[0] ? "/#" : "#");
-    if (out[0] == '\0')
-        strcpy(out, "a");
+    if (filter && random_below(3) == 0) strcat(out, out[0] ? "/#" : "#");
+    if (out[0] == '\0') strcpy(out, "a");
 }
 
 /* The tree against a plain list and topic_matches(), through random changes. */
-static void tree_agrees_with_a_list(void **state)
-{
+static void tree_agrees_with_a_list(void **state) {
     enum { SLOTS = 300, SUBSCRIBERS = 5 };
     static const char *const filter_pieces[] = {"", "a", "b", "$c", "+"};
     static const char *const name_pieces[] = {"", "a", "b", "$c", "d"};
@@ -194,8 +176,7 @@ static void tree_agrees_with_a_list(void **state)
             }
         } else {
             assert_int_equal(drop(subs, text, subscriber), at < count ? SUBS_OK : SUBS_NOT_FOUND);
-            if (at < count)
-                list[at] = list[--count];
+            if (at < count) list[at] = list[--count];
         }
         random_text(text, name_pieces, 5, false);
         for (size_t i = 0; i < count; i++)
@@ -205,8 +186,7 @@ static void tree_agrees_with_a_list(void **state)
     }
 }
 
-static void deepest_filter_is_found(void **state)
-{
+static void deepest_filter_is_found(void **state) {
     struct subs *subs = *state;
     struct subscriber a = {0};
     char filter[2 * TOPIC_LEVELS_MAX], name[2 * TOPIC_LEVELS_MAX];
@@ -220,8 +200,7 @@ static void deepest_filter_is_found(void **state)
     assert_int_equal(match(subs, name, &a).count, 1);
 }
 
-int main(void)
-{
+int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(overlapping_filters_name_a_subscriber_once_each),

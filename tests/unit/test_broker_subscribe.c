@@ -5,8 +5,7 @@
 static struct world world;
 static struct client a, b;
 
-static int begin(void **state)
-{
+static int begin(void **state) {
     (void)state;
     world_begin(&world);
     client_connect(&world, &a, 5, "a");
@@ -14,19 +13,15 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
-{
+static int end(void **state) {
     (void)state;
-    if (a.handle)
-        client_cut(&a);
-    if (b.handle)
-        client_cut(&b);
+    if (a.handle) client_cut(&a);
+    if (b.handle) client_cut(&b);
     world_end(&world);
     return 0;
 }
 
-static void suback_has_a_code_for_each_filter(void **state)
-{
+static void suback_has_a_code_for_each_filter(void **state) {
     (void)state;
     /* a QoS 0, $share, b/# QoS 2 */
     say_hex(&a, "82 19 0007 00 0001 61 00 0009 2473686172652f672f 01 0003 622f23 02");
@@ -36,8 +31,7 @@ static void suback_has_a_code_for_each_filter(void **state)
     assert_int_equal(counters(&world).subscriptions, 4);
 }
 
-static void unsuback_says_what_there_was(void **state)
-{
+static void unsuback_says_what_there_was(void **state) {
     (void)state;
     client_subscribe(&a, "x", 0);
     client_subscribe(&b, "x", 0);
@@ -51,8 +45,7 @@ static void unsuback_says_what_there_was(void **state)
     assert_int_equal(counters(&world).subscriptions, 0);
 }
 
-static void faulty_subscribe_ends_the_connection(void **state)
-{
+static void faulty_subscribe_ends_the_connection(void **state) {
     static const struct {
         const char *what, *hex, *reason;
     } rows[] = {
@@ -82,8 +75,7 @@ static void faulty_subscribe_ends_the_connection(void **state)
         say_hex(&bad, rows[i].hex);
         snprintf(expected, sizeof expected, "disconnect %s", rows[i].reason);
         client_read(&bad);
-        if (!broker_client_ended(world.broker, bad.handle))
-            fail_msg("accepted: %s", rows[i].what);
+        if (!broker_client_ended(world.broker, bad.handle)) fail_msg("accepted: %s", rows[i].what);
         expect(&bad, expected);
         expect_end(&bad);
     }
@@ -92,8 +84,7 @@ static void faulty_subscribe_ends_the_connection(void **state)
     expect_end(&b);
 }
 
-static void filter_deeper_than_we_take_is_refused_by_its_code(void **state)
-{
+static void filter_deeper_than_we_take_is_refused_by_its_code(void **state) {
     char filter[201];
     (void)state;
 
@@ -105,8 +96,7 @@ static void filter_deeper_than_we_take_is_refused_by_its_code(void **state)
     expect(&b, "suback 1 80");
 }
 
-static void subscriptions_per_client_are_bounded(void **state)
-{
+static void subscriptions_per_client_are_bounded(void **state) {
     struct client client;
     (void)state;
 
@@ -127,10 +117,12 @@ static void subscriptions_per_client_are_bounded(void **state)
     client_cut(&client);
 }
 
-static void retained_message_comes_after_suback_with_its_flag(void **state)
-{
+static void retained_message_comes_after_suback_with_its_flag(void **state) {
     (void)state;
-    say_publish(&a, &(struct publish){.topic = "t/1", .payload = "one", .retain = true, .qos = 1, .id = 1, .properties = "26 0001 6b 0001 76"});
+    say_publish(
+        &a,
+        &(struct publish){
+            .topic = "t/1", .payload = "one", .retain = true, .qos = 1, .id = 1, .properties = "26 0001 6b 0001 76"});
     expect(&a, "puback 1");
     say_subscribe_with(&a, 2, "t/#", 2, "0b 05");
     expect(&a, "suback 2 02");
@@ -149,8 +141,7 @@ static void retained_message_comes_after_suback_with_its_flag(void **state)
     assert_int_equal(counters(&world).retained_messages, 0);
 }
 
-static void retain_handling_says_when_retained_messages_come(void **state)
-{
+static void retain_handling_says_when_retained_messages_come(void **state) {
     (void)state;
     say_publish(&a, &(struct publish){.topic = "t", .payload = "x", .retain = true});
     say_subscribe(&a, 1, "t", 0x20);
@@ -169,8 +160,7 @@ static void retain_handling_says_when_retained_messages_come(void **state)
     expect(&a, "publish retain q0 t 'x'");
 }
 
-static void expired_retained_message_is_not_sent(void **state)
-{
+static void expired_retained_message_is_not_sent(void **state) {
     (void)state;
     say_publish(&a, &(struct publish){.topic = "t", .payload = "x", .retain = true, .properties = "02 00000005"});
     pass(&world, 3000);
@@ -184,8 +174,7 @@ static void expired_retained_message_is_not_sent(void **state)
     assert_int_equal(counters(&world).retained_messages, 0);
 }
 
-static void retained_of_dollar_topics_is_hidden_from_wildcards(void **state)
-{
+static void retained_of_dollar_topics_is_hidden_from_wildcards(void **state) {
     (void)state;
     say_publish(&a, &(struct publish){.topic = "$x/t", .payload = "x", .retain = true});
     say_subscribe(&a, 1, "#", 0);
@@ -196,8 +185,7 @@ static void retained_of_dollar_topics_is_hidden_from_wildcards(void **state)
     expect(&a, "publish retain q0 $x/t 'x'");
 }
 
-static void no_local_holds_for_retained_messages_too(void **state)
-{
+static void no_local_holds_for_retained_messages_too(void **state) {
     (void)state;
     say_publish(&a, &(struct publish){.topic = "t/a", .payload = "own", .retain = true});
     say_publish(&b, &(struct publish){.topic = "t/b", .payload = "other", .retain = true});
@@ -208,8 +196,7 @@ static void no_local_holds_for_retained_messages_too(void **state)
 }
 
 /* What the broker says of its interests to the registry: +filter or -filter. */
-static void expect_row(const char *text)
-{
+static void expect_row(const char *text) {
     struct broker_row_change change;
     char got[64] = "";
 
@@ -221,8 +208,7 @@ static void expect_row(const char *text)
     assert_string_equal(got, text);
 }
 
-static void the_federation_hears_of_the_first_and_the_last_subscription(void **state)
-{
+static void the_federation_hears_of_the_first_and_the_last_subscription(void **state) {
     struct client kept;
     (void)state;
 
@@ -249,14 +235,12 @@ static void the_federation_hears_of_the_first_and_the_last_subscription(void **s
 static const struct peer_id peer = {{9, 9}};
 
 /* A broker that publishes under t/# and does not answer. */
-static void peer_appears(void)
-{
+static void peer_appears(void) {
     broker_peer_alive(world.broker, world.now, &peer, "edge-2", 1);
     broker_peer_row(world.broker, world.now, &peer, ROW_NEWPUB, "t/#", 3, true);
 }
 
-static void suback_waits_while_other_packets_go_on(void **state)
-{
+static void suback_waits_while_other_packets_go_on(void **state) {
     (void)state;
     peer_appears();
     say_publish(&b, &(struct publish){.topic = "t/1", .payload = "old", .retain = true});
@@ -278,8 +262,7 @@ static void suback_waits_while_other_packets_go_on(void **state)
     expect_nothing(&a);
 }
 
-static void reason_string_only_for_those_who_want_it(void **state)
-{
+static void reason_string_only_for_those_who_want_it(void **state) {
     struct client quiet;
     (void)state;
 
@@ -293,8 +276,7 @@ static void reason_string_only_for_those_who_want_it(void **state)
     client_cut(&quiet);
 }
 
-static void waiting_suback_is_forgotten_with_its_connection(void **state)
-{
+static void waiting_suback_is_forgotten_with_its_connection(void **state) {
     struct client client;
     (void)state;
 
@@ -308,8 +290,7 @@ static void waiting_suback_is_forgotten_with_its_connection(void **state)
     client_cut(&client);
 }
 
-static void waiting_suback_sends_no_retained_message_of_what_was_unsubscribed(void **state)
-{
+static void waiting_suback_sends_no_retained_message_of_what_was_unsubscribed(void **state) {
     (void)state;
     peer_appears();
     say_publish(&b, &(struct publish){.topic = "t/1", .payload = "old", .retain = true});
@@ -321,10 +302,14 @@ static void waiting_suback_sends_no_retained_message_of_what_was_unsubscribed(vo
     expect_nothing(&a);
 }
 
-static void snapshot_does_not_reach_a_waiting_subscription_twice(void **state)
-{
-    struct message template = {.retain = true, .topic = "t/1", .topic_size = 3, .payload = (const uint8_t *)"x", .payload_size = 1,
-                               .expires_at_ms = UINT64_MAX, .stamp = {.wall_ms = 5000}};
+static void snapshot_does_not_reach_a_waiting_subscription_twice(void **state) {
+    struct message template = {.retain = true,
+                               .topic = "t/1",
+                               .topic_size = 3,
+                               .payload = (const uint8_t *)"x",
+                               .payload_size = 1,
+                               .expires_at_ms = UINT64_MAX,
+                               .stamp = {.wall_ms = 5000}};
     struct message *message = message_new(&template);
     (void)state;
 
@@ -341,8 +326,7 @@ static void snapshot_does_not_reach_a_waiting_subscription_twice(void **state)
     message_unref(message);
 }
 
-static void waiting_subacks_of_several_are_kept_apart(void **state)
-{
+static void waiting_subacks_of_several_are_kept_apart(void **state) {
     struct client c;
     (void)state;
 
@@ -363,8 +347,7 @@ static void waiting_subacks_of_several_are_kept_apart(void **state)
     client_forget(&c);
 }
 
-static void too_many_waiting_subscribes_are_refused(void **state)
-{
+static void too_many_waiting_subscribes_are_refused(void **state) {
     char filter[16];
     (void)state;
 
@@ -377,8 +360,7 @@ static void too_many_waiting_subscribes_are_refused(void **state)
     expect_end(&a);
 }
 
-int main(void)
-{
+int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(suback_has_a_code_for_each_filter),

@@ -11,16 +11,14 @@ enum { COUNT = 200 };
 
 static uint64_t random_state = 88172645463325252u;
 
-static uint32_t random_below(uint32_t bound)
-{
+static uint32_t random_below(uint32_t bound) {
     random_state ^= random_state << 13;
     random_state ^= random_state >> 7;
     random_state ^= random_state << 17;
     return (uint32_t)(random_state >> 33) % bound;
 }
 
-static void equal_times_fire_in_the_order_they_were_set(void **state)
-{
+static void equal_times_fire_in_the_order_they_were_set(void **state) {
     struct timers timers = {0};
     struct timer all[10] = {0};
     (void)state;
@@ -30,14 +28,12 @@ static void equal_times_fire_in_the_order_they_were_set(void **state)
     timer_set(&timers, &all[3], 5);
     assert_null(timers_take(&timers, 4));
     for (int i = 0; i < 10; i++)
-        if (i != 3)
-            assert_ptr_equal(timers_take(&timers, 5), &all[i]);
+        if (i != 3) assert_ptr_equal(timers_take(&timers, 5), &all[i]);
     assert_ptr_equal(timers_take(&timers, 5), &all[3]);
     assert_null(timers_take(&timers, 5));
 }
 
-static void never_is_not_set(void **state)
-{
+static void never_is_not_set(void **state) {
     struct timers timers = {0};
     struct timer timer = {0};
     (void)state;
@@ -51,8 +47,7 @@ static void never_is_not_set(void **state)
 }
 
 /* Setting, moving and clearing at random against a plain array. */
-static void heap_agrees_with_an_array(void **state)
-{
+static void heap_agrees_with_an_array(void **state) {
     struct timers timers = {0};
     struct timer all[COUNT] = {0};
     uint64_t due[COUNT], now = 0;
@@ -74,8 +69,7 @@ static void heap_agrees_with_an_array(void **state)
         for (int i = 0; i < COUNT; i++)
             first = due[i] < first ? due[i] : first;
         assert_true(timers_due_ms(&timers) == first);
-        if (random_below(8) != 0)
-            continue;
+        if (random_below(8) != 0) continue;
         now += random_below(20);
         while ((timer = timers_take(&timers, now)) != NULL) {
             assert_true(timer->due_ms == due[timer - all] && timer->due_ms <= now);
@@ -88,8 +82,7 @@ static void heap_agrees_with_an_array(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(equal_times_fire_in_the_order_they_were_set),
         cmocka_unit_test(never_is_not_set),

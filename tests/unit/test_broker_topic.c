@@ -11,8 +11,7 @@
 
 #define TEXT(literal) (literal), sizeof(literal) - 1
 
-static void utf8_is_well_formed_or_refused(void **state)
-{
+static void utf8_is_well_formed_or_refused(void **state) {
     static const struct {
         const char *text;
         size_t size;
@@ -45,36 +44,33 @@ static void utf8_is_well_formed_or_refused(void **state)
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char *exact = malloc(rows[i].size ? rows[i].size : 1);
         memcpy(exact, rows[i].text, rows[i].size);
-        if (topic_utf8_valid(exact, rows[i].size) != rows[i].valid)
-            fail_msg("row %zu", i);
+        if (topic_utf8_valid(exact, rows[i].size) != rows[i].valid) fail_msg("row %zu", i);
         free(exact);
     }
 }
 
-static void names_and_filters(void **state)
-{
+static void names_and_filters(void **state) {
     static const struct {
         const char *text;
         bool name, filter;
     } rows[] = {
-        {"", false, false},    {"a", true, true},      {"/", true, true},      {"//", true, true},     {"a/b c/d", true, true},
-        {"$SYS/x", true, true}, {"#", false, true},     {"+", false, true},     {"a/#", false, true},   {"/#", false, true},
-        {"+/+", false, true},  {"/+", false, true},    {"a/+/b", false, true}, {"+/a/#", false, true}, {"a#", false, false},
-        {"#/a", false, false}, {"a/#/b", false, false}, {"a+", false, false},  {"+a", false, false},   {"a/+b/c", false, false},
-        {"##", false, false},  {"++", false, false},   {"a/##", false, false}, {"\xff", false, false},
+        {"", false, false},      {"a", true, true},      {"/", true, true},      {"//", true, true},
+        {"a/b c/d", true, true}, {"$SYS/x", true, true}, {"#", false, true},     {"+", false, true},
+        {"a/#", false, true},    {"/#", false, true},    {"+/+", false, true},   {"/+", false, true},
+        {"a/+/b", false, true},  {"+/a/#", false, true}, {"a#", false, false},   {"#/a", false, false},
+        {"a/#/b", false, false}, {"a+", false, false},   {"+a", false, false},   {"a/+b/c", false, false},
+        {"##", false, false},    {"++", false, false},   {"a/##", false, false}, {"\xff", false, false},
     };
     (void)state;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (topic_name_valid(rows[i].text, strlen(rows[i].text)) != rows[i].name)
-            fail_msg("name '%s'", rows[i].text);
+        if (topic_name_valid(rows[i].text, strlen(rows[i].text)) != rows[i].name) fail_msg("name '%s'", rows[i].text);
         if (topic_filter_valid(rows[i].text, strlen(rows[i].text)) != rows[i].filter)
             fail_msg("filter '%s'", rows[i].text);
     }
 }
 
-static void size_and_depth_have_a_limit(void **state)
-{
+static void size_and_depth_have_a_limit(void **state) {
     char *text = malloc(TOPIC_SIZE_MAX + 1);
     (void)state;
 
@@ -90,8 +86,7 @@ static void size_and_depth_have_a_limit(void **state)
     free(text);
 }
 
-static void shared_and_wildcards_are_recognised(void **state)
-{
+static void shared_and_wildcards_are_recognised(void **state) {
     (void)state;
     assert_true(topic_is_shared(TEXT("$share/g/a")));
     assert_true(topic_is_shared(TEXT("$share/")));
@@ -104,8 +99,7 @@ static void shared_and_wildcards_are_recognised(void **state)
 }
 
 /* The examples of MQTT 5.0 section 4.7. */
-static void the_standards_examples_match(void **state)
-{
+static void the_standards_examples_match(void **state) {
     static const struct {
         const char *filter, *name;
         bool matches;
@@ -136,32 +130,27 @@ static void the_standards_examples_match(void **state)
     (void)state;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++)
-        if (topic_matches(rows[i].filter, strlen(rows[i].filter), rows[i].name, strlen(rows[i].name)) != rows[i].matches)
+        if (topic_matches(rows[i].filter, strlen(rows[i].filter), rows[i].name, strlen(rows[i].name)) !=
+            rows[i].matches)
             fail_msg("'%s' against '%s'", rows[i].filter, rows[i].name);
 }
 
 /* A second, slow and plain account of section 4.7, for comparison. */
-static bool plainly_matches(const char *filter, const char *name)
-{
+static bool plainly_matches(const char *filter, const char *name) {
     const char *filter_end = strchr(filter, '/'), *name_end = strchr(name, '/');
     size_t filter_size = filter_end ? (size_t)(filter_end - filter) : strlen(filter);
     size_t name_size = name_end ? (size_t)(name_end - name) : strlen(name);
 
-    if (strcmp(filter, "#") == 0)
-        return true;
+    if (strcmp(filter, "#") == 0) return true;
     if (!(filter_size == 1 && *filter == '+') && !(filter_size == name_size && memcmp(filter, name, name_size) == 0))
         return false;
-    if (filter_end == NULL)
-        return name_end == NULL;
-    if (name_end == NULL)
-        return strcmp(filter_end + 1, "#") == 0;
+    if (filter_end == NULL) return name_end == NULL;
+    if (name_end == NULL) return strcmp(filter_end + 1, "#") == 0;
     return plainly_matches(filter_end + 1, name_end + 1);
 }
 
-static bool by_the_book(const char *filter, const char *name)
-{
-    if (name[0] == '$' && (filter[0] == '+' || filter[0] == '#'))
-        return false;
+static bool by_the_book(const char *filter, const char *name) {
+    if (name[0] == '$' && (filter[0] == '+' || filter[0] == '#')) return false;
     return plainly_matches(filter, name);
 }
 
@@ -170,8 +159,8 @@ static char names[NAMES_MAX][16], filters[FILTERS_MAX][16];
 static size_t name_count, filter_count;
 
 /* All names, or filters, of up to so many levels over the pieces given. */
-static void compose(char (*out)[16], size_t *count, size_t max, const char *const *pieces, size_t piece_count, const char *prefix, int levels)
-{
+static void compose(char (*out)[16], size_t *count, size_t max, const char *const *pieces, size_t piece_count,
+                    const char *prefix, int levels) {
     for (size_t i = 0; i < piece_count; i++) {
         char text[16];
         strcpy(text, prefix);
@@ -187,8 +176,7 @@ static void compose(char (*out)[16], size_t *count, size_t max, const char *cons
     }
 }
 
-static int begin_alphabet(void **state)
-{
+static int begin_alphabet(void **state) {
     /* "x" stands for every word that is in no filter; one level more than the filters have, for what # lets through. */
     static const char *const name_pieces[] = {"", "a", "$b", "x"};
     static const char *const filter_pieces[] = {"", "a", "$b", "+", "#"};
@@ -199,17 +187,16 @@ static int begin_alphabet(void **state)
     return 0;
 }
 
-static void match_agrees_with_the_book(void **state)
-{
+static void match_agrees_with_the_book(void **state) {
     (void)state;
     for (size_t f = 0; f < filter_count; f++)
         for (size_t n = 0; n < name_count; n++)
-            if (topic_matches(filters[f], strlen(filters[f]), names[n], strlen(names[n])) != by_the_book(filters[f], names[n]))
+            if (topic_matches(filters[f], strlen(filters[f]), names[n], strlen(names[n])) !=
+                by_the_book(filters[f], names[n]))
                 fail_msg("'%s' against '%s'", filters[f], names[n]);
 }
 
-static void intersect_and_cover_agree_with_all_names(void **state)
-{
+static void intersect_and_cover_agree_with_all_names(void **state) {
     static bool hits[FILTERS_MAX][NAMES_MAX];
     (void)state;
 
@@ -231,8 +218,7 @@ static void intersect_and_cover_agree_with_all_names(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(utf8_is_well_formed_or_refused),
         cmocka_unit_test(names_and_filters),

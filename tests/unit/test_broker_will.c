@@ -3,8 +3,7 @@
 static struct world world;
 static struct client watcher, client;
 
-static int begin(void **state)
-{
+static int begin(void **state) {
     (void)state;
     world_begin(&world);
     client_connect(&world, &watcher, 5, "watcher");
@@ -12,19 +11,16 @@ static int begin(void **state)
     return 0;
 }
 
-static int end(void **state)
-{
+static int end(void **state) {
     (void)state;
     client_cut(&watcher);
-    if (client.handle)
-        client_cut(&client);
+    if (client.handle) client_cut(&client);
     world_end(&world);
     return 0;
 }
 
 /* Expiry of the session and will delay in seconds. */
-static void connect_with_will(int version, bool resume, unsigned expiry, unsigned delay)
-{
+static void connect_with_will(int version, bool resume, unsigned expiry, unsigned delay) {
     char properties[32], will_properties[32];
 
     snprintf(properties, sizeof properties, "11 %08x", expiry);
@@ -39,8 +35,7 @@ static void connect_with_will(int version, bool resume, unsigned expiry, unsigne
                                           .will_properties = will_properties});
 }
 
-static void cut_connection_sends_the_will(void **state)
-{
+static void cut_connection_sends_the_will(void **state) {
     (void)state;
     for (int version = 4; version <= 5; version++) {
         connect_with_will(version, false, 0, 0);
@@ -50,8 +45,7 @@ static void cut_connection_sends_the_will(void **state)
     }
 }
 
-static void keep_alive_timeout_sends_the_will(void **state)
-{
+static void keep_alive_timeout_sends_the_will(void **state) {
     (void)state;
     connect_with_will(5, false, 0, 0);
     pass(&world, 15000);
@@ -60,8 +54,7 @@ static void keep_alive_timeout_sends_the_will(void **state)
     expect_end(&client);
 }
 
-static void protocol_error_sends_the_will(void **state)
-{
+static void protocol_error_sends_the_will(void **state) {
     (void)state;
     connect_with_will(4, false, 0, 0);
     say_hex(&client, "00 00");
@@ -69,13 +62,16 @@ static void protocol_error_sends_the_will(void **state)
     expect_end(&client);
 }
 
-static void disconnect_drops_the_will_unless_it_asks_for_it(void **state)
-{
+static void disconnect_drops_the_will_unless_it_asks_for_it(void **state) {
     static const struct {
         int version;
         const char *hex;
         bool sent;
-    } rows[] = {{4, "e0 00", false}, {5, "e0 00", false}, {5, "e0 01 00", false}, {5, "e0 01 04", true}, {5, "e0 02 80 00", true}};
+    } rows[] = {{4, "e0 00", false},
+                {5, "e0 00", false},
+                {5, "e0 01 00", false},
+                {5, "e0 01 04", true},
+                {5, "e0 02 80 00", true}};
     (void)state;
 
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
@@ -89,8 +85,7 @@ static void disconnect_drops_the_will_unless_it_asks_for_it(void **state)
     }
 }
 
-static void delayed_will_waits(void **state)
-{
+static void delayed_will_waits(void **state) {
     (void)state;
     connect_with_will(5, false, 100, 5);
     client_cut(&client);
@@ -104,8 +99,7 @@ static void delayed_will_waits(void **state)
     assert_int_equal(counters(&world).sessions, 1);
 }
 
-static void delayed_will_comes_with_the_end_of_the_session(void **state)
-{
+static void delayed_will_comes_with_the_end_of_the_session(void **state) {
     (void)state;
     connect_with_will(5, false, 5, 100);
     client_cut(&client);
@@ -119,8 +113,7 @@ static void delayed_will_comes_with_the_end_of_the_session(void **state)
     expect(&watcher, "publish q0 will 'gone'");
 }
 
-static void coming_back_in_time_drops_a_delayed_will(void **state)
-{
+static void coming_back_in_time_drops_a_delayed_will(void **state) {
     (void)state;
     connect_with_will(5, false, 100, 5);
     client_cut(&client);
@@ -132,8 +125,7 @@ static void coming_back_in_time_drops_a_delayed_will(void **state)
     expect_nothing(&watcher);
 }
 
-static void coming_back_clean_sends_a_delayed_will(void **state)
-{
+static void coming_back_clean_sends_a_delayed_will(void **state) {
     (void)state;
     connect_with_will(5, false, 100, 5);
     client_cut(&client);
@@ -141,8 +133,7 @@ static void coming_back_clean_sends_a_delayed_will(void **state)
     expect(&watcher, "publish q0 will 'gone'");
 }
 
-static void takeover_sends_the_will_unless_it_is_delayed_and_the_session_goes_on(void **state)
-{
+static void takeover_sends_the_will_unless_it_is_delayed_and_the_session_goes_on(void **state) {
     static const struct {
         int version;
         unsigned delay;
@@ -165,16 +156,17 @@ static void takeover_sends_the_will_unless_it_is_delayed_and_the_session_goes_on
     }
 }
 
-static void will_is_retained_with_its_qos_and_properties(void **state)
-{
+static void will_is_retained_with_its_qos_and_properties(void **state) {
     (void)state;
-    client_connect_with(&world, &client, 5,
-                        &(struct connect){.id = "c",
-                                          .will_topic = "will",
-                                          .will_payload = "gone",
-                                          .will_qos = 1,
-                                          .will_retain = true,
-                                          .will_properties = "26 0001 6b 0001 31 18 00000000 02 0000000a 03 0001 63 26 0001 6b 0001 32"});
+    client_connect_with(
+        &world, &client, 5,
+        &(struct connect){.id = "c",
+                          .will_topic = "will",
+                          .will_payload = "gone",
+                          .will_qos = 1,
+                          .will_retain = true,
+                          .will_properties =
+                              "26 0001 6b 0001 31 18 00000000 02 0000000a 03 0001 63 26 0001 6b 0001 32"});
     pass(&world, 5000); /* expiry runs from publication on */
     client_cut(&client);
     expect(&watcher, "publish q1 id=1 will 02=10 26=k:1 03=c 26=k:2 'gone'");
@@ -183,15 +175,15 @@ static void will_is_retained_with_its_qos_and_properties(void **state)
     expect(&watcher, "publish retain q0 will 02=10 26=k:1 03=c 26=k:2 'gone'");
 }
 
-static void wills_of_a_crowd_reach_each_other_without_trouble(void **state)
-{
+static void wills_of_a_crowd_reach_each_other_without_trouble(void **state) {
     struct client crowd[20];
     (void)state;
 
     for (int i = 0; i < 20; i++) {
         char id[8];
         snprintf(id, sizeof id, "c%d", i);
-        client_connect_with(&world, &crowd[i], 5, &(struct connect){.id = id, .keep_alive = 10, .will_topic = "will", .will_payload = id});
+        client_connect_with(&world, &crowd[i], 5,
+                            &(struct connect){.id = id, .keep_alive = 10, .will_topic = "will", .will_payload = id});
         client_subscribe(&crowd[i], "will", 1);
     }
     pass(&world, 15000);
@@ -205,8 +197,7 @@ static void wills_of_a_crowd_reach_each_other_without_trouble(void **state)
     }
 }
 
-int main(void)
-{
+int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(cut_connection_sends_the_will),

@@ -42,12 +42,15 @@ static const struct {
     {"name:\n", "c.yaml:1: name is empty; write the token's subject, such as edge-1\n"},
     {"name: [a]\n", "c.yaml:1: name is a list; write the token's subject, such as edge-1\n"},
     {"name: {a: b}\n", "c.yaml:1: name has keys below it; write the token's subject, such as edge-1\n"},
-    {"name: a b\n", "c.yaml:1: name: \"a b\" has characters other than letters, digits, '.', '_' and '-'; write the token's subject, such as edge-1\n"},
+    {"name: a b\n", "c.yaml:1: name: \"a b\" has characters other than letters, digits, '.', '_' and '-'; write the "
+                    "token's subject, such as edge-1\n"},
     {"name: a\nname: b\n", "c.yaml:2: name was given before, in line 1; write it once\n"},
     {"name: a234567890123456789012345678901234567890123456789012345678901234\n",
-     "c.yaml:1: name: \"a234567890123456789012345678901234567890123456789012345678901234\" is longer than 63 characters; write the token's subject, such as edge-1\n"},
+     "c.yaml:1: name: \"a234567890123456789012345678901234567890123456789012345678901234\" is longer than 63 "
+     "characters; write the token's subject, such as edge-1\n"},
     /* shape */
-    {"- name\n", "c.yaml:1: the configuration has no keys below it; write one KEY: VALUE a line\nc.yaml:1: name is missing; write name: edge-1, or what else the token's subject is\n"},
+    {"- name\n", "c.yaml:1: the configuration has no keys below it; write one KEY: VALUE a line\nc.yaml:1: name is "
+                 "missing; write name: edge-1, or what else the token's subject is\n"},
     {"name: a\nlisten: 1883\n", "c.yaml:2: listen has no keys below it; write one KEY: VALUE a line\n"},
     {"name: a\n[x]: y\n", "c.yaml:2: a key must be a word; write KEY: VALUE\n"},
     {"name: a\n---\nname: b\n", "c.yaml:3: a second document starts here; write one, without --- between\n"},
@@ -55,50 +58,89 @@ static const struct {
     {"name: a\nlissten: {}\n", "c.yaml:2: unknown key \"lissten\"; write \"listen\"\n"},
     {"name: a\nlisten:\n  mqt: 127.0.0.1:1\n", "c.yaml:3: unknown key \"listen.mqt\"; write \"mqtt\"\n"},
     {"name: a\nlimits:\n  client_max: 1\n", "c.yaml:3: unknown key \"limits.client_max\"; write \"clients_max\"\n"},
-    {"name: a\nlog: {colour_of_the_lines: red}\n", "c.yaml:2: unknown key \"log.colour_of_the_lines\"; write one of: level\n"},
+    {"name: a\nlog: {colour_of_the_lines: red}\n",
+     "c.yaml:2: unknown key \"log.colour_of_the_lines\"; write one of: level\n"},
     /* addresses */
-    {"name: a\nlisten: {mqtt: 1883}\n", "c.yaml:2: listen.mqtt: \"1883\" has no port; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
-    {"name: a\nlisten: {mqtt: \":1883\"}\n", "c.yaml:2: listen.mqtt: \":1883\" has no host; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
-    {"name: a\nlisten:\n  mqtt: 0.0.0.0:0\n", "c.yaml:3: listen.mqtt: \"0.0.0.0:0\" has a port that is no number from 1 to 65535; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
-    {"name: a\nlisten:\n  mqtt: 0.0.0.0:65536\n", "c.yaml:3: listen.mqtt: \"0.0.0.0:65536\" has a port that is no number from 1 to 65535; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
-    {"name: a\nlisten:\n  mqtt: 0.0.0.0:99999999999999999999\n", "c.yaml:3: listen.mqtt: \"0.0.0.0:99999999999999999999\" has a port that is no number from 1 to 65535; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
-    {"name: a\nlisten:\n  mqtt: 0.0.0.0:1x\n", "c.yaml:3: listen.mqtt: \"0.0.0.0:1x\" has a port that is no number from 1 to 65535; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
-    {"name: a\nlisten:\n  mqtt: ::1:1883\n", "c.yaml:3: listen.mqtt: \"::1:1883\" has several colons and no brackets; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
-    {"name: a\nlisten:\n  mqtt: \"[::1:1883\"\n", "c.yaml:3: listen.mqtt: \"[::1:1883\" has no ] before its port; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
-    {"name: a\nlisten:\n  mqtt: a b:1883\n", "c.yaml:3: listen.mqtt: \"a b:1883\" has a host that is none; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
-    {"name: a\nlisten:\n  mqtt:\n    - 127.0.0.1:1883\n    - 127.0.0.1\n", "c.yaml:5: listen.mqtt: \"127.0.0.1\" has no port; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
-    {"name: a\nlisten:\n  mqtt: 127.0.0.1:1883\n  ws: 127.0.0.1:1883\n", "c.yaml:4: listen.ws: 127.0.0.1:1883 is taken by listen.mqtt in line 3; write another port\n"},
-    {"name: a\nlisten: {admin: 0.0.0.0:9100}\n", "c.yaml:2: listen.admin: 0.0.0.0 can be reached by others, and admin tokens are not available yet in this version; write 127.0.0.1:9100\n"},
+    {"name: a\nlisten: {mqtt: 1883}\n",
+     "c.yaml:2: listen.mqtt: \"1883\" has no port; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten: {mqtt: \":1883\"}\n",
+     "c.yaml:2: listen.mqtt: \":1883\" has no host; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: 0.0.0.0:0\n", "c.yaml:3: listen.mqtt: \"0.0.0.0:0\" has a port that is no number from "
+                                              "1 to 65535; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: 0.0.0.0:65536\n",
+     "c.yaml:3: listen.mqtt: \"0.0.0.0:65536\" has a port that is no number from 1 to 65535; write HOST:PORT, such as "
+     "0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: 0.0.0.0:99999999999999999999\n",
+     "c.yaml:3: listen.mqtt: \"0.0.0.0:99999999999999999999\" has a port that is no number from 1 to 65535; write "
+     "HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: 0.0.0.0:1x\n",
+     "c.yaml:3: listen.mqtt: \"0.0.0.0:1x\" has a port that is no number from 1 to 65535; write HOST:PORT, such as "
+     "0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: ::1:1883\n", "c.yaml:3: listen.mqtt: \"::1:1883\" has several colons and no brackets; "
+                                             "write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: \"[::1:1883\"\n", "c.yaml:3: listen.mqtt: \"[::1:1883\" has no ] before its port; "
+                                                  "write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: a b:1883\n", "c.yaml:3: listen.mqtt: \"a b:1883\" has a host that is none; write "
+                                             "HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt:\n    - 127.0.0.1:1883\n    - 127.0.0.1\n",
+     "c.yaml:5: listen.mqtt: \"127.0.0.1\" has no port; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: 127.0.0.1:1883\n  ws: 127.0.0.1:1883\n",
+     "c.yaml:4: listen.ws: 127.0.0.1:1883 is taken by listen.mqtt in line 3; write another port\n"},
+    {"name: a\nlisten: {admin: 0.0.0.0:9100}\n",
+     "c.yaml:2: listen.admin: 0.0.0.0 can be reached by others, and admin tokens are not available yet in this "
+     "version; write 127.0.0.1:9100\n"},
     /* not in this version */
     {"name: a\nlisten:\n  mqtts: 0.0.0.0:8883\n  wss: 0.0.0.0:8443\ntls: {cert: c}\nclients: {password_file: p}\n",
-     "c.yaml:3: listen.mqtts is not available yet in this version; remove it and write listen.mqtt on an address that only trusted hosts reach\n"
-     "c.yaml:4: listen.wss is not available yet in this version; remove it and write listen.ws on an address that only trusted hosts reach\n"
-     "c.yaml:5: tls is not available yet in this version; remove it and write listen.mqtt on an address that only trusted hosts reach\n"
-     "c.yaml:6: clients.password_file is not available yet in this version; remove it and write clients: {anonymous: true} if all who reach the listeners are welcome\n"},
+     "c.yaml:3: listen.mqtts is not available yet in this version; remove it and write listen.mqtt on an address that "
+     "only trusted hosts reach\n"
+     "c.yaml:4: listen.wss is not available yet in this version; remove it and write listen.ws on an address that only "
+     "trusted hosts reach\n"
+     "c.yaml:5: tls is not available yet in this version; remove it and write listen.mqtt on an address that only "
+     "trusted hosts reach\n"
+     "c.yaml:6: clients.password_file is not available yet in this version; remove it and write clients: {anonymous: "
+     "true} if all who reach the listeners are welcome\n"},
     /* federation */
     {"name: a\nlisten: {peers: 0.0.0.0:7100}\n",
      "c.yaml:2: listen.peers needs identity.token; write the path of the broker's token (hobnob token mint makes one)\n"
-     "c.yaml:2: listen.peers needs identity.key; write the path of the broker's private key (hobnob key new makes one)\n"
-     "c.yaml:2: listen.peers needs identity.issuers; write the path of the issuer's public key, as in issuers: [issuer.pub]\n"
+     "c.yaml:2: listen.peers needs identity.key; write the path of the broker's private key (hobnob key new makes "
+     "one)\n"
+     "c.yaml:2: listen.peers needs identity.issuers; write the path of the issuer's public key, as in issuers: "
+     "[issuer.pub]\n"
      "c.yaml:2: listen.peers needs federation.gossip_key; write the path of the federation's gossip key\n"},
-    {"name: a\nfederation: {bootstrap: [b:7100]}\n", "c.yaml:2: warning: federation has no effect without listen.peers; write listen: {peers: 0.0.0.0:7100}\n"},
-    {"name: a\nlisten: {peers: 0.0.0.0:7100}\nidentity: {token: t, key: k, issuers: [i]}\nfederation:\n  gossip_key: g\n  advertise: 0.0.0.0:7100\n  bootstrap: [\"[::]:7100\"]\n",
-     "c.yaml:6: federation.advertise: \"0.0.0.0\" is an address to listen on and not one that others can reach; write HOST:PORT by which other brokers reach this one\n"
-     "c.yaml:7: federation.bootstrap: \"::\" is an address to listen on and not one that others can reach; write HOST:PORT of other brokers, such as [edge-2.example:7100]\n"},
-    {"name: a\nlisten: {peers: 0.0.0.0:7100}\n" NEEDS_PEERS "federation:\n  private_topics: [a#]\n", "c.yaml:5: federation was given before, in line 4; write it once\n"},
-    {"name: a\nlisten: {peers: 0.0.0.0:7100}\nidentity: {token: t, key: k, issuers: [i]}\nfederation:\n  gossip_key: g\n  private_topics: [\"a#\", \"$share/g/t\"]\n",
-     "c.yaml:6: federation.private_topics: \"a#\" is no topic filter; write topic filters in quotes, such as [\"local/#\"]\n"
-     "c.yaml:6: federation.private_topics: \"$share/g/t\" is no topic filter; write topic filters in quotes, such as [\"local/#\"]\n"},
+    {"name: a\nfederation: {bootstrap: [b:7100]}\n",
+     "c.yaml:2: warning: federation has no effect without listen.peers; write listen: {peers: 0.0.0.0:7100}\n"},
+    {"name: a\nlisten: {peers: 0.0.0.0:7100}\nidentity: {token: t, key: k, issuers: [i]}\nfederation:\n  gossip_key: "
+     "g\n  advertise: 0.0.0.0:7100\n  bootstrap: [\"[::]:7100\"]\n",
+     "c.yaml:6: federation.advertise: \"0.0.0.0\" is an address to listen on and not one that others can reach; write "
+     "HOST:PORT by which other brokers reach this one\n"
+     "c.yaml:7: federation.bootstrap: \"::\" is an address to listen on and not one that others can reach; write "
+     "HOST:PORT of other brokers, such as [edge-2.example:7100]\n"},
+    {"name: a\nlisten: {peers: 0.0.0.0:7100}\n" NEEDS_PEERS "federation:\n  private_topics: [a#]\n",
+     "c.yaml:5: federation was given before, in line 4; write it once\n"},
+    {"name: a\nlisten: {peers: 0.0.0.0:7100}\nidentity: {token: t, key: k, issuers: [i]}\nfederation:\n  gossip_key: "
+     "g\n  private_topics: [\"a#\", \"$share/g/t\"]\n",
+     "c.yaml:6: federation.private_topics: \"a#\" is no topic filter; write topic filters in quotes, such as "
+     "[\"local/#\"]\n"
+     "c.yaml:6: federation.private_topics: \"$share/g/t\" is no topic filter; write topic filters in quotes, such as "
+     "[\"local/#\"]\n"},
     /* numbers and words */
-    {"name: a\nlimits: {clients_max: many}\n", "c.yaml:2: limits.clients_max: \"many\" is no whole number from 1 to 4294967295; write a number of connections\n"},
-    {"name: a\nlimits: {clients_max: 0}\n", "c.yaml:2: limits.clients_max: \"0\" is no whole number from 1 to 4294967295; write a number of connections\n"},
-    {"name: a\nlimits: {clients_max: -1}\n", "c.yaml:2: limits.clients_max: \"-1\" is no whole number from 1 to 4294967295; write a number of connections\n"},
-    {"name: a\nlimits: {clients_max: 4294967296}\n", "c.yaml:2: limits.clients_max: \"4294967296\" is no whole number from 1 to 4294967295; write a number of connections\n"},
+    {"name: a\nlimits: {clients_max: many}\n",
+     "c.yaml:2: limits.clients_max: \"many\" is no whole number from 1 to 4294967295; write a number of connections\n"},
+    {"name: a\nlimits: {clients_max: 0}\n",
+     "c.yaml:2: limits.clients_max: \"0\" is no whole number from 1 to 4294967295; write a number of connections\n"},
+    {"name: a\nlimits: {clients_max: -1}\n",
+     "c.yaml:2: limits.clients_max: \"-1\" is no whole number from 1 to 4294967295; write a number of connections\n"},
+    {"name: a\nlimits: {clients_max: 4294967296}\n", "c.yaml:2: limits.clients_max: \"4294967296\" is no whole number "
+                                                     "from 1 to 4294967295; write a number of connections\n"},
     {"name: a\nlimits: {queue_bytes_max: 18446744073709551616}\n",
-     "c.yaml:2: limits.queue_bytes_max: \"18446744073709551616\" is no whole number from 1 to 18446744073709551615; write bytes, such as 67108864\n"},
-    {"name: a\nlimits: {inflight_max: 65536}\n", "c.yaml:2: limits.inflight_max: \"65536\" is no whole number from 1 to 65535; write a number of messages\n"},
-    {"name: a\nclients: {anonymous: yes}\n", "c.yaml:2: clients.anonymous: \"yes\" is neither true nor false; write true or false\n"},
-    {"name: a\nlog: {level: verbose}\n", "c.yaml:2: log.level: \"verbose\" is no level; write error, warning, info or debug\n"},
+     "c.yaml:2: limits.queue_bytes_max: \"18446744073709551616\" is no whole number from 1 to 18446744073709551615; "
+     "write bytes, such as 67108864\n"},
+    {"name: a\nlimits: {inflight_max: 65536}\n",
+     "c.yaml:2: limits.inflight_max: \"65536\" is no whole number from 1 to 65535; write a number of messages\n"},
+    {"name: a\nclients: {anonymous: yes}\n",
+     "c.yaml:2: clients.anonymous: \"yes\" is neither true nor false; write true or false\n"},
+    {"name: a\nlog: {level: verbose}\n",
+     "c.yaml:2: log.level: \"verbose\" is no level; write error, warning, info or debug\n"},
     /* all at once, in the order of their lines */
     {"nam: a\nlog: {level: loud}\nlisten:\n  mqtt: x\n",
      "c.yaml:1: unknown key \"nam\"; write \"name\"\n"
@@ -106,7 +148,8 @@ static const struct {
      "c.yaml:2: log.level: \"loud\" is no level; write error, warning, info or debug\n"
      "c.yaml:4: listen.mqtt: \"x\" has no port; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
     /* what comes from the file cannot paint the terminal */
-    {"name: \"a\\e[2J\"\n", "c.yaml:1: name: \"a?[2J\" has characters other than letters, digits, '.', '_' and '-'; write the token's subject, such as edge-1\n"},
+    {"name: \"a\\e[2J\"\n", "c.yaml:1: name: \"a?[2J\" has characters other than letters, digits, '.', '_' and '-'; "
+                            "write the token's subject, such as edge-1\n"},
     {"name: \"a\\0b\"\n", "c.yaml:1: name holds a zero character; write the token's subject, such as edge-1\n"},
 };
 
@@ -135,30 +178,32 @@ static void broken_yaml_names_its_line(void **state) {
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_null(parse(cases[i].text));
-        if (strncmp(fault_text(), cases[i].start, strlen(cases[i].start)) != 0) fail_msg("%s, and not %s", fault_text(), cases[i].start);
+        if (strncmp(fault_text(), cases[i].start, strlen(cases[i].start)) != 0)
+            fail_msg("%s, and not %s", fault_text(), cases[i].start);
         assert_non_null(strstr(fault_text(), "; write KEY: VALUE a line"));
     }
 }
 
 static void every_key_arrives(void **state) {
     (void)state;
-    struct config *config = parse("name: edge-1\n"
-                                  "data_dir: /var/lib/hobnob\n"
-                                  "identity: {token: edge-1.jwt, key: /keys/edge-1.key, issuers: [a.pub, b.pub]}\n"
-                                  "listen:\n"
-                                  "  mqtt: [127.0.0.1:1883, \"[::1]:1884\"]\n"
-                                  "  ws: localhost:8080\n"
-                                  "  peers: 0.0.0.0:7100\n"
-                                  "  admin: 127.0.0.1:9100\n"
-                                  "federation:\n"
-                                  "  name: farm\n"
-                                  "  advertise: edge-1.example:7100\n"
-                                  "  bootstrap: [edge-2.example:7101, \"[2001:db8::7]:7102\"]\n"
-                                  "  gossip_key: gossip.key\n"
-                                  "  private_topics: [\"local/#\", +/private]\n"
-                                  "clients: {anonymous: true}\n"
-                                  "limits: {subscribe_barrier_ms: 250, queue_bytes_max: 5000000000, probe_interval_ms: 700}\n"
-                                  "log: {level: debug}\n");
+    struct config *config =
+        parse("name: edge-1\n"
+              "data_dir: /var/lib/hobnob\n"
+              "identity: {token: edge-1.jwt, key: /keys/edge-1.key, issuers: [a.pub, b.pub]}\n"
+              "listen:\n"
+              "  mqtt: [127.0.0.1:1883, \"[::1]:1884\"]\n"
+              "  ws: localhost:8080\n"
+              "  peers: 0.0.0.0:7100\n"
+              "  admin: 127.0.0.1:9100\n"
+              "federation:\n"
+              "  name: farm\n"
+              "  advertise: edge-1.example:7100\n"
+              "  bootstrap: [edge-2.example:7101, \"[2001:db8::7]:7102\"]\n"
+              "  gossip_key: gossip.key\n"
+              "  private_topics: [\"local/#\", +/private]\n"
+              "clients: {anonymous: true}\n"
+              "limits: {subscribe_barrier_ms: 250, queue_bytes_max: 5000000000, probe_interval_ms: 700}\n"
+              "log: {level: debug}\n");
     assert_string_equal(fault_text(), "");
     assert_string_equal(config->name, "edge-1");
     assert_string_equal(config->data_dir, "/var/lib/hobnob");
@@ -233,7 +278,8 @@ static void without_a_file_all_is_in_memory_on_loopback(void **state) {
 static void faults_past_the_list_are_counted(void **state) {
     (void)state;
     char text[16384] = "name: a\nlimits:\n";
-    for (int i = 0; i < 300; i++) snprintf(text + strlen(text), 32, "  nonsense_%d: 1\n", i);
+    for (int i = 0; i < 300; i++)
+        snprintf(text + strlen(text), 32, "  nonsense_%d: 1\n", i);
     struct config *config = parse(text);
     assert_int_equal(faults.count, CONFIG_FAULTS_MAX);
     assert_int_equal(faults.errors, 300);
@@ -243,7 +289,8 @@ static void faults_past_the_list_are_counted(void **state) {
 static void too_many_of_a_list_is_a_fault_and_no_overflow(void **state) {
     (void)state;
     char text[16384] = "name: a\nlisten:\n  mqtt:\n";
-    for (int i = 0; i < 300; i++) snprintf(text + strlen(text), 40, "    - 127.0.0.1:%d\n", 2000 + i);
+    for (int i = 0; i < 300; i++)
+        snprintf(text + strlen(text), 40, "    - 127.0.0.1:%d\n", 2000 + i);
     struct config *config = parse(text);
     assert_string_equal(fault_text(), "c.yaml:4: listen.mqtt has 300 entries; write at most 16\n");
     assert_int_equal(config->listen.mqtt.count, CONFIG_LISTENERS_MAX);
@@ -253,9 +300,12 @@ static void too_many_of_a_list_is_a_fault_and_no_overflow(void **state) {
 static void loopback_is_told_from_the_rest(void **state) {
     (void)state;
     const char *const loopback[] = {"127.0.0.1", "127.9.9.9", "::1", "0:0:0:0:0:0:0:1", "::ffff:127.0.0.1"};
-    const char *const other[] = {"", "0.0.0.0", "::", "10.0.0.1", "128.0.0.1", "::ffff:10.0.0.1", "2001:db8::1", "localhost"};
-    for (size_t i = 0; i < sizeof(loopback) / sizeof(loopback[0]); i++) assert_true(config_ip_is_loopback(loopback[i]));
-    for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++) assert_false(config_ip_is_loopback(other[i]));
+    const char *const other[] = {"",          "0.0.0.0",         "::",          "10.0.0.1",
+                                 "128.0.0.1", "::ffff:10.0.0.1", "2001:db8::1", "localhost"};
+    for (size_t i = 0; i < sizeof(loopback) / sizeof(loopback[0]); i++)
+        assert_true(config_ip_is_loopback(loopback[i]));
+    for (size_t i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+        assert_false(config_ip_is_loopback(other[i]));
 }
 
 /* Reads the same text from a file, with the paths that a file brings. */
@@ -286,21 +336,25 @@ static void file_is_read_and_paths_are_relative_to_it(void **state) {
     rmdir(dir);
     faults = (struct config_faults){0};
     assert_null(config_read(path, &faults));
-    assert_string_equal(fault_text(), "c.yaml: cannot be read: No such file or directory; write hobnobd CONFIG.yaml with the path of a configuration (hobnob init makes them)\n");
+    assert_string_equal(fault_text(), "c.yaml: cannot be read: No such file or directory; write hobnobd CONFIG.yaml "
+                                      "with the path of a configuration (hobnob init makes them)\n");
 }
 
 /* Whatever the file holds, reading it ends without a fault of ours. */
 static void damaged_files_do_no_harm(void **state) {
     (void)state;
-    static const char good[] = "name: edge-1\nidentity: &x {token: t, key: k, issuers: [i]}\nlisten:\n  mqtt: [127.0.0.1:1883, \"[::1]:1884\"]\n  peers: 0.0.0.0:7100\n"
-                               "federation:\n  bootstrap: [edge-2.example:7101]\n  gossip_key: g\n  private_topics: [\"local/#\"]\nlimits: {clients_max: 250}\nlog: {level: debug}\n";
+    static const char good[] = "name: edge-1\nidentity: &x {token: t, key: k, issuers: [i]}\nlisten:\n  mqtt: "
+                               "[127.0.0.1:1883, \"[::1]:1884\"]\n  peers: 0.0.0.0:7100\n"
+                               "federation:\n  bootstrap: [edge-2.example:7101]\n  gossip_key: g\n  private_topics: "
+                               "[\"local/#\"]\nlimits: {clients_max: 250}\nlog: {level: debug}\n";
     uint64_t random = 0x9e3779b97f4a7c15u;
     for (int run = 0; run < 20000; run++) {
         char text[sizeof(good)];
         memcpy(text, good, sizeof(good));
         for (int i = 0; i < 1 + run % 4; i++) {
             random ^= random << 13, random ^= random >> 7, random ^= random << 17;
-            static const char letters[] = "\n \t:[]{}&*#\"'-,?|>%@\\\x01\xff""az09";
+            static const char letters[] = "\n \t:[]{}&*#\"'-,?|>%@\\\x01\xff"
+                                          "az09";
             text[random % (sizeof(good) - 1)] = letters[(random >> 32) % (sizeof(letters) - 1)];
         }
         faults = (struct config_faults){0};

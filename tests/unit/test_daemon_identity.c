@@ -52,9 +52,15 @@ static void put_key(const char *name, const struct auth_key *key, bool is_privat
     free(pem);
 }
 
-static void put_token(const char *name, const char *subject, const struct auth_key *issuer, const struct auth_key *bound_to, int64_t expires_at_s) {
+static void put_token(const char *name, const char *subject, const struct auth_key *issuer,
+                      const struct auth_key *bound_to, int64_t expires_at_s) {
     char *token = NULL;
-    struct auth_claims claims = {.issuer = (char[]){"test"}, .subject = NULL, .audience = (char[]){AUTH_AUDIENCE_BROKER}, .issued_at_s = NOW_S - 100, .expires_at_s = expires_at_s, .key_bound = true};
+    struct auth_claims claims = {.issuer = (char[]){"test"},
+                                 .subject = NULL,
+                                 .audience = (char[]){AUTH_AUDIENCE_BROKER},
+                                 .issued_at_s = NOW_S - 100,
+                                 .expires_at_s = expires_at_s,
+                                 .key_bound = true};
     claims.subject = strdup(subject);
     auth_key_thumbprint(bound_to, claims.key_thumbprint);
     const uint8_t entropy[16] = {1};
@@ -151,10 +157,14 @@ static void missing_files_are_all_named(void **state) {
     unlink(at("issuer.pub"));
     unlink(at("gossip.key"));
     read_site(good, true);
-    expect_faults("c.yaml:3: identity.token: DIR/edge-1.jwt cannot be read: No such file or directory; write the path of the broker's token (hobnob token mint makes one)\n"
-                  "c.yaml:4: identity.key: DIR/edge-1.key cannot be read: No such file or directory; write the path of the broker's private key (hobnob key new makes one)\n"
-                  "c.yaml:5: identity.issuers: DIR/issuer.pub cannot be read: No such file or directory; write the path of the issuer's public key (issuer.pub from hobnob init)\n"
-                  "c.yaml:7: federation.gossip_key: DIR/gossip.key cannot be read: No such file or directory; write the path of the gossip key that all brokers share (hobnob init makes one)\n");
+    expect_faults("c.yaml:3: identity.token: DIR/edge-1.jwt cannot be read: No such file or directory; write the path "
+                  "of the broker's token (hobnob token mint makes one)\n"
+                  "c.yaml:4: identity.key: DIR/edge-1.key cannot be read: No such file or directory; write the path of "
+                  "the broker's private key (hobnob key new makes one)\n"
+                  "c.yaml:5: identity.issuers: DIR/issuer.pub cannot be read: No such file or directory; write the "
+                  "path of the issuer's public key (issuer.pub from hobnob init)\n"
+                  "c.yaml:7: federation.gossip_key: DIR/gossip.key cannot be read: No such file or directory; write "
+                  "the path of the gossip key that all brokers share (hobnob init makes one)\n");
 }
 
 static void folder_is_no_key(void **state) {
@@ -162,7 +172,8 @@ static void folder_is_no_key(void **state) {
     unlink(at("edge-1.key"));
     assert_int_equal(mkdir(at("edge-1.key"), 0700), 0);
     read_site(good, true);
-    expect_faults("c.yaml:4: identity.key: DIR/edge-1.key cannot be read: Is a directory; write the path of the broker's private key (hobnob key new makes one)\n");
+    expect_faults("c.yaml:4: identity.key: DIR/edge-1.key cannot be read: Is a directory; write the path of the "
+                  "broker's private key (hobnob key new makes one)\n");
 }
 
 static void files_of_the_wrong_kind_are_named(void **state) {
@@ -172,10 +183,14 @@ static void files_of_the_wrong_kind_are_named(void **state) {
     put("gossip.key", "short\n", 0600);
     put("edge-1.jwt", " \n", 0644);
     read_site(good, true);
-    expect_faults("c.yaml:3: identity.token: DIR/edge-1.jwt has 0 bytes; write the path of a broker's token, which has 1 to 900 (hobnob token mint makes one)\n"
-                  "c.yaml:4: identity.key: DIR/edge-1.key is no P-256 private key in PEM; write the path of one (hobnob key new makes one)\n"
-                  "c.yaml:5: identity.issuers: DIR/issuer.pub is no P-256 public key in PEM; write the path of one (issuer.pub from hobnob init)\n"
-                  "c.yaml:7: federation.gossip_key: DIR/gossip.key holds no good keys; write 1 to 4 lines of 32 bytes in base64 each\n");
+    expect_faults("c.yaml:3: identity.token: DIR/edge-1.jwt has 0 bytes; write the path of a broker's token, which has "
+                  "1 to 900 (hobnob token mint makes one)\n"
+                  "c.yaml:4: identity.key: DIR/edge-1.key is no P-256 private key in PEM; write the path of one "
+                  "(hobnob key new makes one)\n"
+                  "c.yaml:5: identity.issuers: DIR/issuer.pub is no P-256 public key in PEM; write the path of one "
+                  "(issuer.pub from hobnob init)\n"
+                  "c.yaml:7: federation.gossip_key: DIR/gossip.key holds no good keys; write 1 to 4 lines of 32 bytes "
+                  "in base64 each\n");
 }
 
 static void public_key_where_the_private_belongs(void **state) {
@@ -191,8 +206,10 @@ static void secrets_that_others_can_read_are_a_warning(void **state) {
     chmod(at("edge-1.key"), 0644);
     chmod(at("gossip.key"), 0640);
     read_site(good, true);
-    expect_faults("c.yaml:4: warning: identity.key: DIR/edge-1.key can be read by others; write chmod 600 DIR/edge-1.key\n"
-                  "c.yaml:7: warning: federation.gossip_key: DIR/gossip.key can be read by others; write chmod 600 DIR/gossip.key\n");
+    expect_faults(
+        "c.yaml:4: warning: identity.key: DIR/edge-1.key can be read by others; write chmod 600 DIR/edge-1.key\n"
+        "c.yaml:7: warning: federation.gossip_key: DIR/gossip.key can be read by others; write chmod 600 "
+        "DIR/gossip.key\n");
     assert_int_equal(site.faults.errors, 0);
     assert_non_null(site.identity.key);
 }
@@ -228,7 +245,8 @@ static void token_that_does_not_fit_is_named(void **state) {
     put_token("edge-1.jwt", "edge-1", site.issuer, site.other_broker, NOW_S + 1000);
     expect_token_fault("bound to another key");
     put_token("edge-1.jwt", "edge-2", site.issuer, site.broker, NOW_S + 1000);
-    expect_token_fault("it is for edge-2 and this broker's name is edge-1: write name: edge-2, or mint a token for edge-1");
+    expect_token_fault(
+        "it is for edge-2 and this broker's name is edge-1: write name: edge-2, or mint a token for edge-1");
     put("edge-1.jwt", "eyJhbGciOiJub25lIn0.e30.\n", 0644);
     expect_token_fault("");
 }

@@ -45,7 +45,8 @@ static int tear_down(void **state) {
 
 static bool both_ready(void *context) {
     struct pair *pair = context;
-    return fake_end(&pair->a.node.broker, pair->at_a)->ready && pair->b.node.broker.end_count > 0 && pair->b.node.broker.ends[0].ready;
+    return fake_end(&pair->a.node.broker, pair->at_a)->ready && pair->b.node.broker.end_count > 0 &&
+           pair->b.node.broker.ends[0].ready;
 }
 
 static void dial(struct pair *pair, uint16_t port) {
@@ -90,7 +91,8 @@ static void frame_of_any_size_arrives_as_one_message(void **state) {
     link_up(pair);
     char *frame = malloc(3000001);
     assert_non_null(frame);
-    for (size_t i = 0; i < 3000001; i++) frame[i] = (char)(i * 31 + i / 256);
+    for (size_t i = 0; i < 3000001; i++)
+        frame[i] = (char)(i * 31 + i / 256);
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         fake_send(&pair->a.node, pair->at_a, frame, sizes[i]);
         fake_send(&pair->b.node, pair->at_b, frame, sizes[i]);
@@ -134,7 +136,8 @@ static void frames_do_not_wait_for_more(void **state) {
         int on = 0;
         socklen_t size = sizeof on;
         assert_non_null(webs[i]->connections);
-        assert_int_equal(getsockopt(lws_get_socket_fd(webs[i]->connections->wsi), IPPROTO_TCP, TCP_NODELAY, &on, &size), 0);
+        assert_int_equal(getsockopt(lws_get_socket_fd(webs[i]->connections->wsi), IPPROTO_TCP, TCP_NODELAY, &on, &size),
+                         0);
         assert_int_equal(on, 1);
     }
 }
@@ -203,7 +206,8 @@ static void dial_that_nobody_answers_is_dropped_once_the_broker_gives_up(void **
     int fd = silent_listener(&port);
     dial(pair, port);
     assert_true(fake_wait(&pair->loop, one_open_at_a, pair));
-    for (int turns = 0; turns < 20; turns++) uv_run(&pair->loop, UV_RUN_NOWAIT); /* TCP is up, TLS waits */
+    for (int turns = 0; turns < 20; turns++)
+        uv_run(&pair->loop, UV_RUN_NOWAIT); /* TCP is up, TLS waits */
     assert_false(end_a(pair)->closed);
     uint64_t before_ms = fake_clock_ms();
     fake_end_it(&pair->a.node, pair->at_a);
@@ -229,7 +233,8 @@ static void stop_in_the_middle_of_a_dial_drains_the_loop(void **state) {
     int fd = silent_listener(&port);
     dial(pair, port);
     assert_true(fake_wait(&pair->loop, one_open_at_a, pair));
-    for (int turns = 0; turns < 20; turns++) uv_run(&pair->loop, UV_RUN_NOWAIT); /* TCP is up, TLS waits */
+    for (int turns = 0; turns < 20; turns++)
+        uv_run(&pair->loop, UV_RUN_NOWAIT); /* TCP is up, TLS waits */
     struct fake_end *begun = end_a(pair);
     dial(pair, port); /* and one that has not begun */
     fake_server_stop(&pair->a);
@@ -245,7 +250,7 @@ struct stranger {
     SSL_CTX *context;
     SSL *ssl;
     int fd;
-    bool over; /* end of file or an alert came */
+    bool over;           /* end of file or an alert came */
     const char *request; /* sent once the handshake is done */
     size_t answer_size;
     char answer[512];
@@ -302,8 +307,9 @@ static void assert_turned_away(struct pair *pair, struct stranger *stranger) {
     stranger_deinit(stranger);
 }
 
-#define UPGRADE(path, protocol)                                                                                                              \
-    "GET " path " HTTP/1.1\r\nHost: hobnob\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" \
+#define UPGRADE(path, protocol)                                                                                        \
+    "GET " path " HTTP/1.1\r\nHost: hobnob\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: "        \
+                "dGhlIHNhbXBsZSBub25jZQ==\r\n"                                                                         \
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: " protocol "\r\n\r\n"
 
 static void stranger_without_a_certificate_is_turned_away(void **state) {
@@ -324,8 +330,9 @@ static void tls_1_2_is_turned_away(void **state) {
 }
 
 static void other_path_or_protocol_over_good_tls_is_no_link(void **state) {
-    static const char *const requests[] = {UPGRADE("/mqtt", "hobnob"), UPGRADE("/hobnob", "mqtt"), UPGRADE("/hobnob", "http"),
-                                           "GET /hobnob HTTP/1.0\r\nHost: plain\r\n\r\n", "GET /metrics HTTP/1.0\r\nHost: plain\r\n\r\n"};
+    static const char *const requests[] = {UPGRADE("/mqtt", "hobnob"), UPGRADE("/hobnob", "mqtt"),
+                                           UPGRADE("/hobnob", "http"), "GET /hobnob HTTP/1.0\r\nHost: plain\r\n\r\n",
+                                           "GET /metrics HTTP/1.0\r\nHost: plain\r\n\r\n"};
     struct pair *pair = *state;
     for (size_t i = 0; i < sizeof requests / sizeof *requests; i++) {
         struct stranger stranger;

@@ -48,7 +48,8 @@ static void line_is_time_level_event_pairs(void **state) {
     (void)state;
     struct log *log = new_log(LOG_LEVEL_INFO);
     log_line(log, LOG_LEVEL_INFO, "listening", "what", "mqtt", "address", "127.0.0.1:1883", NULL);
-    assert_string_equal(paper.last, "2026-11-29T16:54:01.123Z info listening what=\"mqtt\" address=\"127.0.0.1:1883\"\n");
+    assert_string_equal(paper.last,
+                        "2026-11-29T16:54:01.123Z info listening what=\"mqtt\" address=\"127.0.0.1:1883\"\n");
     log_text(log, LOG_LEVEL_ERROR, "store", "%d of %d", 1, 2);
     assert_string_equal(paper.last, "2026-11-29T16:54:01.123Z error store text=\"1 of 2\"\n");
     log_free(log);
@@ -58,7 +59,8 @@ static void strangers_cannot_forge_a_line(void **state) {
     (void)state;
     struct log *log = new_log(LOG_LEVEL_INFO);
     log_line(log, LOG_LEVEL_INFO, "client", "id", "a\nb\" \\ \x1b[2J\x7f \xc3\xa4", NULL);
-    assert_string_equal(paper.last, "2026-11-29T16:54:01.123Z info client id=\"a\\nb\\\" \\\\ \\x1b[2J\\x7f \xc3\xa4\"\n");
+    assert_string_equal(paper.last,
+                        "2026-11-29T16:54:01.123Z info client id=\"a\\nb\\\" \\\\ \\x1b[2J\\x7f \xc3\xa4\"\n");
     log_free(log);
 }
 
@@ -90,13 +92,15 @@ static void lines_above_the_level_are_not_written(void **state) {
 static void flood_of_one_event_is_held_back_and_counted(void **state) {
     (void)state;
     struct log *log = new_log(LOG_LEVEL_INFO);
-    for (int i = 0; i < 1000; i++) log_text(log, LOG_LEVEL_WARNING, "malformed", "x");
+    for (int i = 0; i < 1000; i++)
+        log_text(log, LOG_LEVEL_WARNING, "malformed", "x");
     assert_int_equal(paper.lines, LOG_BURST);
     assert_int_equal(log_suppressed(log), 1000 - LOG_BURST);
     log_text(log, LOG_LEVEL_WARNING, "member", "another event has its own allowance");
     assert_int_equal(paper.lines, LOG_BURST + 1);
     paper.now_ms += 1000;
-    for (int i = 0; i < 1000; i++) log_text(log, LOG_LEVEL_WARNING, "malformed", "x");
+    for (int i = 0; i < 1000; i++)
+        log_text(log, LOG_LEVEL_WARNING, "malformed", "x");
     assert_int_equal(paper.lines, LOG_BURST + 1 + LOG_REFILL_PER_S);
     assert_non_null(strstr(paper.text, " malformed text=\"x\" suppressed=\"950\"\n"));
     log_free(log);
@@ -107,7 +111,8 @@ static void clock_that_jumps_back_takes_no_line_away(void **state) {
     struct log *log = new_log(LOG_LEVEL_INFO);
     log_text(log, LOG_LEVEL_INFO, "a", "x");
     paper.now_ms -= 86400000;
-    for (unsigned i = 1; i < LOG_BURST; i++) log_text(log, LOG_LEVEL_INFO, "a", "x");
+    for (unsigned i = 1; i < LOG_BURST; i++)
+        log_text(log, LOG_LEVEL_INFO, "a", "x");
     assert_int_equal(paper.lines, LOG_BURST);
     paper.now_ms += 1000;
     log_text(log, LOG_LEVEL_INFO, "a", "x");

@@ -9,7 +9,8 @@
 
 #include "daemon/metrics.h"
 
-static const struct gossip_counters gossip = {.datagrams_sent = 11, .members_alive = 3, .members_down = 1, .rows_others = 9};
+static const struct gossip_counters gossip = {
+    .datagrams_sent = 11, .members_alive = 3, .members_down = 1, .rows_others = 9};
 static const struct link_info links[] = {
     {.name = "edge-2", .state = LINK_UP, .publications_sent = 18446744073709551615u, .outbox_bytes = 77},
     {.name = "say \"hi\\\n", .state = LINK_CLOSING, .lost = 4},
@@ -17,9 +18,17 @@ static const struct link_info links[] = {
 };
 
 static struct metrics full(void) {
-    return (struct metrics){.version = "0.1.0", .name = "edge-1", .uptime_ms = 61005, .ready = true, .log_suppressed = 2,
-                            .broker = {.clients_connected = 5, .bytes_sent = 6}, .peering = {.links_up = 1, .replay_expired = 8},
-                            .web = {.accepted = 12, .open = {1, 2, 3}}, .gossip = &gossip, .links = links, .link_count = 3};
+    return (struct metrics){.version = "0.1.0",
+                            .name = "edge-1",
+                            .uptime_ms = 61005,
+                            .ready = true,
+                            .log_suppressed = 2,
+                            .broker = {.clients_connected = 5, .bytes_sent = 6},
+                            .peering = {.links_up = 1, .replay_expired = 8},
+                            .web = {.accepted = 12, .open = {1, 2, 3}},
+                            .gossip = &gossip,
+                            .links = links,
+                            .link_count = 3};
 }
 
 static char *written(const struct metrics *metrics) {
@@ -40,13 +49,28 @@ static bool has_line(const char *text, const char *line) {
 
 static void every_number_stands_under_its_name(void **state) {
     static const char *const lines[] = {
-        "hobnob_build_info{version=\"0.1.0\",name=\"edge-1\"} 1", "hobnob_uptime_seconds 61.005", "hobnob_ready 1", "hobnob_log_suppressed_total 2",
-        "hobnob_clients 5", "hobnob_bytes_sent_total 6", "hobnob_links_up 1", "hobnob_replay_expired_total 8", "hobnob_members{state=\"alive\"} 3",
-        "hobnob_members{state=\"suspect\"} 0", "hobnob_members{state=\"down\"} 1", "hobnob_gossip_datagrams_sent_total 11",
-        "hobnob_registry_rows_others 9", "hobnob_web_accepted_total 12", "hobnob_web_open{kind=\"ws\"} 1", "hobnob_web_open{kind=\"admin\"} 3",
-        "hobnob_link_up{peer=\"edge-2\"} 1", "hobnob_link_publications_sent_total{peer=\"edge-2\"} 18446744073709551615",
-        "hobnob_link_outbox_bytes{peer=\"edge-2\"} 77", "hobnob_link_up{peer=\"say \\\"hi\\\\\\n\"} 0",
-        "hobnob_link_lost_total{peer=\"say \\\"hi\\\\\\n\"} 4", "hobnob_link_up{peer=\"dead0000000000000000000000000000\"} 0",
+        "hobnob_build_info{version=\"0.1.0\",name=\"edge-1\"} 1",
+        "hobnob_uptime_seconds 61.005",
+        "hobnob_ready 1",
+        "hobnob_log_suppressed_total 2",
+        "hobnob_clients 5",
+        "hobnob_bytes_sent_total 6",
+        "hobnob_links_up 1",
+        "hobnob_replay_expired_total 8",
+        "hobnob_members{state=\"alive\"} 3",
+        "hobnob_members{state=\"suspect\"} 0",
+        "hobnob_members{state=\"down\"} 1",
+        "hobnob_gossip_datagrams_sent_total 11",
+        "hobnob_registry_rows_others 9",
+        "hobnob_web_accepted_total 12",
+        "hobnob_web_open{kind=\"ws\"} 1",
+        "hobnob_web_open{kind=\"admin\"} 3",
+        "hobnob_link_up{peer=\"edge-2\"} 1",
+        "hobnob_link_publications_sent_total{peer=\"edge-2\"} 18446744073709551615",
+        "hobnob_link_outbox_bytes{peer=\"edge-2\"} 77",
+        "hobnob_link_up{peer=\"say \\\"hi\\\\\\n\"} 0",
+        "hobnob_link_lost_total{peer=\"say \\\"hi\\\\\\n\"} 4",
+        "hobnob_link_up{peer=\"dead0000000000000000000000000000\"} 0",
     };
     struct metrics metrics = full();
     char *text = written(&metrics);
@@ -58,11 +82,13 @@ static void every_number_stands_under_its_name(void **state) {
 
 static size_t name_size(const char *at) {
     size_t size = 0;
-    while (isalnum((unsigned char)at[size]) || at[size] == '_') size++;
+    while (isalnum((unsigned char)at[size]) || at[size] == '_')
+        size++;
     return size;
 }
 
-/* Each sample follows HELP and TYPE of its own name, no name has two such heads, and _total stands for counters alone. */
+/* Each sample follows HELP and TYPE of its own name, no name has two such heads, and _total stands for counters alone.
+ */
 static void every_metric_has_one_head_and_its_samples_together(void **state) {
     struct metrics metrics = full();
     char *text = written(&metrics), *end = text + strlen(text);

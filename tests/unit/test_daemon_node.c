@@ -80,7 +80,8 @@ static void on_send(void *context, const struct gossip_address *to, const uint8_
     if (w->datagram_count == DATAGRAMS_MAX) return;
     const size_t slot = (w->datagram_first + w->datagram_count++) % DATAGRAMS_MAX;
     w->datagrams[slot].to = *to;
-    w->datagrams[slot].from = (struct gossip_address){.family = 4, .ip = {127, 0, 0, 1}, .port = (uint16_t)(site->index + 1)};
+    w->datagrams[slot].from =
+        (struct gossip_address){.family = 4, .ip = {127, 0, 0, 1}, .port = (uint16_t)(site->index + 1)};
     w->datagrams[slot].arrives_ms = w->now_ms + 1;
     w->datagrams[slot].size = size;
     memcpy(w->datagrams[slot].bytes, bytes, size);
@@ -121,10 +122,15 @@ static struct auth_key *new_key(uint8_t seed) {
     return key;
 }
 
-static char *new_token(const char *name, const struct auth_key *issuer, const struct auth_key *bound_to, int64_t expires_at_s) {
+static char *new_token(const char *name, const struct auth_key *issuer, const struct auth_key *bound_to,
+                       int64_t expires_at_s) {
     char *token = NULL, subject[16], issuer_name[] = "test", audience[] = AUTH_AUDIENCE_BROKER;
-    struct auth_claims claims = {
-        .issuer = issuer_name, .subject = subject, .audience = audience, .issued_at_s = WALL_S - 100, .expires_at_s = expires_at_s, .key_bound = true};
+    struct auth_claims claims = {.issuer = issuer_name,
+                                 .subject = subject,
+                                 .audience = audience,
+                                 .issued_at_s = WALL_S - 100,
+                                 .expires_at_s = expires_at_s,
+                                 .key_bound = true};
     snprintf(subject, sizeof(subject), "%s", name);
     auth_key_thumbprint(bound_to, claims.key_thumbprint);
     const uint8_t entropy[16] = {1};
@@ -224,7 +230,8 @@ static bool move_datagram(void) {
     const uint16_t port = world->datagrams[slot].to.port;
     struct site *site = port >= 1 && port <= NODES_MAX ? &world->sites[port - 1] : NULL;
     if (site == NULL || !site->is_up) return true;
-    node_datagram(site->node, world->now_ms, &world->datagrams[slot].from, world->datagrams[slot].bytes, world->datagrams[slot].size);
+    node_datagram(site->node, world->now_ms, &world->datagrams[slot].from, world->datagrams[slot].bytes,
+                  world->datagrams[slot].size);
     node_pump(site->node, world->now_ms);
     return true;
 }
@@ -260,10 +267,12 @@ static bool pipe_move(struct pipe *pipe, size_t direction) {
     struct pipe_end *from = &pipe->ends[direction], *to = &pipe->ends[1 - direction];
     struct broker *sender = node_broker(from->site->node);
     struct broker_span frame;
-    if (!broker_link_output(sender, world->now_ms, from->handle, &frame)) return broker_link_ended(sender, from->handle) ? pipe_close(pipe) : false;
+    if (!broker_link_output(sender, world->now_ms, from->handle, &frame))
+        return broker_link_ended(sender, from->handle) ? pipe_close(pipe) : false;
     const size_t half = frame.size / 2; /* pieces arrive split */
     broker_link_input(node_broker(to->site->node), world->now_ms, to->handle, frame.bytes, half, false);
-    broker_link_input(node_broker(to->site->node), world->now_ms, to->handle, frame.bytes + half, frame.size - half, true);
+    broker_link_input(node_broker(to->site->node), world->now_ms, to->handle, frame.bytes + half, frame.size - half,
+                      true);
     broker_link_written(sender, world->now_ms, from->handle);
     node_pump(from->site->node, world->now_ms);
     node_pump(to->site->node, world->now_ms);
@@ -298,8 +307,10 @@ static bool move_client(struct client *client) {
 
 static bool move_anything(void) {
     bool any = move_datagram();
-    for (size_t i = 0; i < world->pipe_count; i++) any = move_pipe(&world->pipes[i]) || any;
-    for (size_t i = 0; i < world->client_count; i++) any = move_client(&world->clients[i]) || any;
+    for (size_t i = 0; i < world->pipe_count; i++)
+        any = move_pipe(&world->pipes[i]) || any;
+    for (size_t i = 0; i < world->client_count; i++)
+        any = move_client(&world->clients[i]) || any;
     return any;
 }
 
@@ -307,7 +318,8 @@ static bool move_anything(void) {
 static void run_ms(uint64_t duration_ms) {
     const uint64_t end_ms = world->now_ms + duration_ms;
     for (;;) {
-        while (move_anything()) continue;
+        while (move_anything())
+            continue;
         uint64_t next_ms = world->datagram_count > 0 ? world->datagrams[world->datagram_first].arrives_ms : end_ms;
         for (size_t i = 0; i < NODES_MAX; i++) {
             if (!world->sites[i].is_up) continue;
@@ -330,7 +342,8 @@ static void run_ms(uint64_t duration_ms) {
 static void client_send(struct client *client, const uint8_t *bytes, size_t size) {
     broker_client_input(node_broker(client->site->node), world->now_ms, client->handle, bytes, size);
     node_pump(client->site->node, world->now_ms);
-    while (move_anything()) continue;
+    while (move_anything())
+        continue;
 }
 
 static struct client *connect_client(size_t index, char letter) {
@@ -400,7 +413,8 @@ static void node_alone_serves_its_clients(void **state) {
 
 static void nodes_find_each_other_from_one_address(void **state) {
     (void)state;
-    for (size_t i = 0; i < 3; i++) start(i, 1);
+    for (size_t i = 0; i < 3; i++)
+        start(i, 1);
     run_ms(3000);
     for (size_t i = 0; i < 3; i++)
         for (size_t j = 0; j < 3; j++)
@@ -427,7 +441,8 @@ static void first_message_crosses(void **state) {
 static void each_node_gets_one_copy(void **state) {
     (void)state;
     struct client *subscribers[3];
-    for (size_t i = 0; i < 3; i++) start(i, 1);
+    for (size_t i = 0; i < 3; i++)
+        start(i, 1);
     run_ms(3000);
     for (size_t i = 0; i < 3; i++) {
         subscribers[i] = connect_client(i, 's');
@@ -435,7 +450,8 @@ static void each_node_gets_one_copy(void **state) {
     }
     struct client *publisher = connect_client(1, 'p');
     run_ms(2000);
-    for (int i = 0; i < 3; i++) publish(publisher, "t", i == 0 ? "one" : i == 1 ? "two" : "three");
+    for (int i = 0; i < 3; i++)
+        publish(publisher, "t", i == 0 ? "one" : i == 1 ? "two" : "three");
     run_ms(2000);
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(count_in(subscribers[i], "tone"), 1);
@@ -446,7 +462,8 @@ static void each_node_gets_one_copy(void **state) {
 
 static void node_without_interest_gets_nothing(void **state) {
     (void)state;
-    for (size_t i = 0; i < 3; i++) start(i, 1);
+    for (size_t i = 0; i < 3; i++)
+        start(i, 1);
     run_ms(3000);
     struct client *subscriber = connect_client(1, 's'), *publisher = connect_client(0, 'p');
     subscribe(subscriber, "a/#");
@@ -455,12 +472,14 @@ static void node_without_interest_gets_nothing(void **state) {
     run_ms(2000);
     assert_int_equal(count_in(subscriber, "hello"), 1);
     struct link_info info;
-    for (size_t i = 0; broker_link_at(node_broker(world->sites[2].node), i, &info); i++) assert_int_equal(info.publications_received, 0);
+    for (size_t i = 0; broker_link_at(node_broker(world->sites[2].node), i, &info); i++)
+        assert_int_equal(info.publications_received, 0);
 }
 
 static void node_that_leaves_says_so(void **state) {
     (void)state;
-    for (size_t i = 0; i < 3; i++) start(i, 1);
+    for (size_t i = 0; i < 3; i++)
+        start(i, 1);
     run_ms(3000);
     struct client *client = connect_client(2, 'c');
     node_leave(world->sites[2].node, world->now_ms);
@@ -475,7 +494,8 @@ static void node_that_leaves_says_so(void **state) {
 
 static void node_that_dies_is_noticed_and_comes_back(void **state) {
     (void)state;
-    for (size_t i = 0; i < 2; i++) start(i, 1);
+    for (size_t i = 0; i < 2; i++)
+        start(i, 1);
     run_ms(2000);
     struct client *subscriber = connect_client(0, 's');
     subscribe(subscriber, "#");
@@ -524,7 +544,8 @@ static void expect_refused(char *token, const char *part) {
     publish(connect_client(0, 'p'), "u", "theirs"); /* its advert is a reason to dial, if it gets through */
     run_ms(1000);
     start(1, 1);
-    struct client *subscriber = connect_client(0, 's'), *local = connect_client(1, 's'), *publisher = connect_client(1, 'p');
+    struct client *subscriber = connect_client(0, 's'), *local = connect_client(1, 's'),
+                  *publisher = connect_client(1, 'p');
     subscribe(subscriber, "#");
     subscribe(local, "#");
     run_ms(5000);
@@ -558,7 +579,8 @@ static void token_bound_to_another_key_gets_nothing(void **state) {
     expect_refused(new_token("edge-2", world->issuer, world->stranger, WALL_S + 1000), "bound to another key");
 }
 
-static void believe(void *context, const uint8_t key_thumbprint[32], const uint8_t *token, size_t token_size, struct peer_answer *answer) {
+static void believe(void *context, const uint8_t key_thumbprint[32], const uint8_t *token, size_t token_size,
+                    struct peer_answer *answer) {
     (void)context, (void)token, (void)token_size;
     *answer = (struct peer_answer){.allowed = true, .name = "edge-1", .valid_for_ms = 1000000};
     memcpy(answer->id.bytes, key_thumbprint, sizeof(answer->id.bytes));
@@ -577,8 +599,10 @@ static void renewed_token_is_believed_again(void **state) {
     assert_non_null(strstr(site->log, "error refused_us "));
     char *token = new_token("edge-2", world->issuer, site->key, WALL_S + 1000);
     const struct peer_questions questions = {.who_is = believe};
-    assert_int_equal(gossip_set_token(node_gossip(site->node), world->now_ms, (const uint8_t *)token, strlen(token)), 0);
-    assert_int_equal(broker_set_identity(node_broker(site->node), (const uint8_t *)token, strlen(token), &questions), 0);
+    assert_int_equal(gossip_set_token(node_gossip(site->node), world->now_ms, (const uint8_t *)token, strlen(token)),
+                     0);
+    assert_int_equal(broker_set_identity(node_broker(site->node), (const uint8_t *)token, strlen(token), &questions),
+                     0);
     free(token);
     run_ms(5000);
     assert_true(sees(0, 1, MEMBER_ALIVE));

@@ -65,7 +65,8 @@ struct daemon {
 };
 
 static int dial(uint16_t port) {
-    const struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    const struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_port = htons(port), .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
     const uint64_t until_ms = clock_ms() + WAIT_MS;
     for (;;) {
         const int file = socket(AF_INET, SOCK_STREAM, 0);
@@ -100,7 +101,8 @@ static uint64_t stop(struct daemon daemon, int signals) {
         poll(NULL, 0, 200); /* so that they are two */
         kill(daemon.pid, SIGINT);
     }
-    while ((ended = waitpid(daemon.pid, &status, WNOHANG)) == 0 && clock_ms() < before_ms + WAIT_MS) poll(NULL, 0, 5);
+    while ((ended = waitpid(daemon.pid, &status, WNOHANG)) == 0 && clock_ms() < before_ms + WAIT_MS)
+        poll(NULL, 0, 5);
     if (ended == 0) kill(daemon.pid, SIGKILL);
     assert_int_equal(ended, daemon.pid);
     assert_true(WIFEXITED(status));
@@ -163,13 +165,23 @@ static int new_subscriber(struct daemon daemon, char letter) {
 }
 
 #define SITE "name: test\nlisten: {mqtt: 127.0.0.1:1}\nlimits: {output_bytes_max: 33554432}\n"
-#define BIG_SIZE 14000000u /* bytes: more than the buffers of a socket hold, less than limits.output_bytes_max and packet_size_max */
+#define BIG_SIZE                                                                                                       \
+    14000000u /* bytes: more than the buffers of a socket hold, less than limits.output_bytes_max and packet_size_max  \
+               */
 
 static void publish_big(int file) {
     static uint8_t packet[1 + 4 + 3 + BIG_SIZE];
     const size_t size = 3 + BIG_SIZE;
-    const uint8_t header[] = {0x30, (uint8_t)(size % 128 | 128), (uint8_t)(size / 128 % 128 | 128), (uint8_t)(size / 16384 % 128 | 128), (uint8_t)(size / 2097152), 0, 1, 't'};
-    for (size_t i = 0; i < BIG_SIZE; i++) packet[sizeof(header) + i] = (uint8_t)(i * 31 / 7);
+    const uint8_t header[] = {0x30,
+                              (uint8_t)(size % 128 | 128),
+                              (uint8_t)(size / 128 % 128 | 128),
+                              (uint8_t)(size / 16384 % 128 | 128),
+                              (uint8_t)(size / 2097152),
+                              0,
+                              1,
+                              't'};
+    for (size_t i = 0; i < BIG_SIZE; i++)
+        packet[sizeof(header) + i] = (uint8_t)(i * 31 / 7);
     memcpy(packet, header, sizeof(header));
     give(file, packet, sizeof(packet));
 }
@@ -193,9 +205,11 @@ static void client_is_served_over_tcp(void **state) {
 static void stream_split_anywhere_is_one_stream(void **state) {
     (void)state;
     const struct daemon daemon = start(SITE);
-    static const char bytes[] = "\x10\x0d\x00\x04MQTT\x04\x02\x00\x00\x00\x01p\x82\x06\x00\x01\x00\x01#\x00\x30\x08\x00\x01thello";
+    static const char bytes[] =
+        "\x10\x0d\x00\x04MQTT\x04\x02\x00\x00\x00\x01p\x82\x06\x00\x01\x00\x01#\x00\x30\x08\x00\x01thello";
     const int file = dial(daemon.port);
-    for (size_t i = 0; i < sizeof(bytes) - 1; i++) give(file, bytes + i, 1);
+    for (size_t i = 0; i < sizeof(bytes) - 1; i++)
+        give(file, bytes + i, 1);
     EXPECT(file, "\x20\x02\x00\x00\x90\x03\x00\x01\x00\x30\x08\x00\x01thello");
     close(file);
     stop(daemon, 1);
@@ -249,7 +263,8 @@ static void anonymous_client_is_refused_where_the_configuration_says_so(void **s
     (void)state;
     const struct daemon daemon = start(SITE "clients: {anonymous: false}\n");
     const int file = dial(daemon.port);
-    GIVE(file, "\x10\x0d\x00\x04MQTT\x04\x02\x00\x00\x00\x01" "a");
+    GIVE(file, "\x10\x0d\x00\x04MQTT\x04\x02\x00\x00\x00\x01"
+               "a");
     EXPECT(file, "\x20\x02\x00\x05");
     expect_end(file);
     stop(daemon, 1);
@@ -259,7 +274,8 @@ static void anonymous_client_is_refused_where_strangers_can_listen_in(void **sta
     (void)state;
     const struct daemon daemon = start("name: test\nlisten: {mqtt: 0.0.0.0:1}\n");
     const int file = dial(daemon.port);
-    GIVE(file, "\x10\x0e\x00\x04MQTT\x05\x02\x00\x00\x00\x00\x01" "a");
+    GIVE(file, "\x10\x0e\x00\x04MQTT\x05\x02\x00\x00\x00\x00\x01"
+               "a");
     char head[4];
     take(file, head, sizeof(head));
     assert_int_equal((uint8_t)head[3], 0x87);
@@ -271,7 +287,8 @@ static void sigterm_tells_clients_and_ends(void **state) {
     (void)state;
     const struct daemon daemon = start(SITE);
     const int file = dial(daemon.port);
-    GIVE(file, "\x10\x0e\x00\x04MQTT\x05\x02\x00\x00\x00\x00\x01" "a");
+    GIVE(file, "\x10\x0e\x00\x04MQTT\x05\x02\x00\x00\x00\x00\x01"
+               "a");
     uint8_t head[2], rest[127];
     take(file, head, 2);
     take(file, rest, head[1]);
@@ -314,7 +331,10 @@ static void port_in_use_is_named_with_a_remedy(void **state) {
     const struct daemon daemon = start(SITE);
     char error[SERVER_ERROR_MAX] = "", expected[SERVER_ERROR_MAX];
     assert_false(run_server(SITE, daemon.port, error));
-    snprintf(expected, sizeof(expected), "listen.mqtt: 127.0.0.1:%u is in use by another process: stop that one (ss -lntup shows it), or write another port", daemon.port);
+    snprintf(expected, sizeof(expected),
+             "listen.mqtt: 127.0.0.1:%u is in use by another process: stop that one (ss -lntup shows it), or write "
+             "another port",
+             daemon.port);
     assert_string_equal(error, expected);
     stop(daemon, 1);
 }

@@ -121,7 +121,8 @@ static void damaged_file_is_named_with_a_remedy(void **state) {
     assert_int_equal(mkdir(data, 0700), 0);
     FILE *stream = fopen(file, "wb");
     assert_non_null(stream);
-    for (int i = 0; i < 200; i++) fputs("this is no database, not even a small one\n", stream);
+    for (int i = 0; i < 200; i++)
+        fputs("this is no database, not even a small one\n", stream);
     fclose(stream);
     assert_null(store_open(data, error));
     assert_non_null(strstr(error, "holds a damaged hobnob.db: move it away"));
@@ -130,7 +131,8 @@ static void damaged_file_is_named_with_a_remedy(void **state) {
 static void missing_folder_above_is_named_with_a_remedy(void **state) {
     (void)state;
     assert_null(store_open("/nowhere/at/all", error));
-    assert_non_null(strstr(error, "data_dir /nowhere/at/all cannot be made: No such file or directory: make the folder above it"));
+    assert_non_null(
+        strstr(error, "data_dir /nowhere/at/all cannot be made: No such file or directory: make the folder above it"));
 }
 
 static void in_memory_starts_at_one(void **state) {

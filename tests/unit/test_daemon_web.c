@@ -43,7 +43,8 @@ struct caller {
 };
 
 static void caller_init(struct caller *caller, uint16_t port) {
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(port)};
     *caller = (struct caller){.fd = socket(AF_INET, SOCK_STREAM, 0)};
     assert_int_equal(connect(caller->fd, (struct sockaddr *)&address, sizeof address), 0);
     assert_int_equal(fcntl(caller->fd, F_SETFL, O_NONBLOCK), 0);
@@ -58,13 +59,16 @@ static void caller_deinit(struct caller *caller) {
 static void step(struct caller *caller) {
     char bytes[65536];
     if (caller->out_sent < caller->out.size) {
-        ssize_t sent = send(caller->fd, caller->out.bytes + caller->out_sent, caller->out.size - caller->out_sent, MSG_NOSIGNAL);
+        ssize_t sent =
+            send(caller->fd, caller->out.bytes + caller->out_sent, caller->out.size - caller->out_sent, MSG_NOSIGNAL);
         if (sent > 0) caller->out_sent += (size_t)sent;
     }
     ssize_t got;
     while (!caller->over && (got = recv(caller->fd, bytes, sizeof bytes, 0)) != -1) {
-        if (got == 0) caller->over = true;
-        else text_append(&caller->in, bytes, (size_t)got);
+        if (got == 0)
+            caller->over = true;
+        else
+            text_append(&caller->in, bytes, (size_t)got);
     }
     if (!caller->over && errno != EAGAIN) caller->over = true;
 }
@@ -121,11 +125,13 @@ static void each_path_has_its_status(void **state) {
         {GET("/api/v1/statusx"), "HTTP/1.1 404", "\"error\""},
         {GET("/mqtt"), "HTTP/1.1 404", "nothing here"},
         {GET("/../../etc/passwd"), "HTTP/1.1 404", "nothing here"},
-        {"POST /api/v1/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}", "HTTP/1.1 405", "GET, HEAD"},
+        {"POST /api/v1/status HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}",
+         "HTTP/1.1 405", "GET, HEAD"},
         {"DELETE /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n", "HTTP/1.1 405", "Only GET"},
         {"GET /healthz HTTP/1.1\r\nHost: rebound.example\r\nConnection: close\r\n\r\n", "HTTP/1.1 421", "localhost"},
         {"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n", "HTTP/1.1 421", "localhost"},
-        {"GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: "
+        {"GET /api/v1/status HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: "
+         "Upgrade\r\nSec-WebSocket-Key: "
          "dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n",
          "HTTP/1.0 404", ""},
     };
@@ -133,7 +139,8 @@ static void each_path_has_its_status(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct caller caller;
         ask(site, &caller, admin_port(site), cases[i].request);
-        if (strncmp(caller.in.bytes, cases[i].status, strlen(cases[i].status)) != 0 || strstr(caller.in.bytes, cases[i].piece) == NULL)
+        if (strncmp(caller.in.bytes, cases[i].status, strlen(cases[i].status)) != 0 ||
+            strstr(caller.in.bytes, cases[i].piece) == NULL)
             fail_msg("%s was answered with %s", cases[i].request, caller.in.bytes);
         caller_deinit(&caller);
     }
@@ -253,9 +260,20 @@ static void broker_alone_is_its_only_member(void **state) {
 }
 
 static void only_names_of_this_host_are_ours(void **state) {
-    static const char *const ours[] = {"localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:9100", "[::1]", "[::1]:9100", "10.1.2.3:1"};
-    static const char *const others[] = {"", "example.com", "localhost.example.com", "127.0.0.1.example.com", "localhost:80x", "[::1", "[::1]x",
-                                         "[example]", "::1", "127.0.0.1:9100:1", "[", "[]"};
+    static const char *const ours[] = {"localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:9100",
+                                       "[::1]",     "[::1]:9100",   "10.1.2.3:1"};
+    static const char *const others[] = {"",
+                                         "example.com",
+                                         "localhost.example.com",
+                                         "127.0.0.1.example.com",
+                                         "localhost:80x",
+                                         "[::1",
+                                         "[::1]x",
+                                         "[example]",
+                                         "::1",
+                                         "127.0.0.1:9100:1",
+                                         "[",
+                                         "[]"};
     (void)state;
     for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
         if (!admin_host_is_ours(ours[i])) fail_msg("%s", ours[i]);
@@ -297,15 +315,18 @@ static void admin_connections_are_bounded(void **state) {
     struct site *site = *state;
     struct caller callers[40];
     struct web_counters counters;
-    for (size_t i = 0; i < 40; i++) caller_init(&callers[i], admin_port(site));
+    for (size_t i = 0; i < 40; i++)
+        caller_init(&callers[i], admin_port(site));
     assert_true(fake_wait(&site->loop, over, &callers[39]));
     web_read_counters(site->fake.server.web, &counters);
     assert_int_equal(counters.accepted, 40);
     assert_int_equal(counters.open[WEB_ADMIN], 32);
     assert_int_equal(counters.refused_full, 8);
-    for (size_t i = 0; i < 40; i++) caller_deinit(&callers[i]);
+    for (size_t i = 0; i < 40; i++)
+        caller_deinit(&callers[i]);
     struct caller caller; /* and there is room again */
-    for (int turns = 0; turns < 20; turns++) uv_run(&site->loop, UV_RUN_NOWAIT);
+    for (int turns = 0; turns < 20; turns++)
+        uv_run(&site->loop, UV_RUN_NOWAIT);
     ask(site, &caller, admin_port(site), GET("/healthz"));
     assert_non_null(strstr(caller.in.bytes, "HTTP/1.1 200"));
     caller_deinit(&caller);
@@ -313,8 +334,9 @@ static void admin_connections_are_bounded(void **state) {
 
 /* ---- MQTT over WebSocket ---- */
 
-#define UPGRADE(path, protocol)                                                                                                              \
-    "GET " path " HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n" \
+#define UPGRADE(path, protocol)                                                                                        \
+    "GET " path " HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: "             \
+                "dGhlIHNhbXBsZSBub25jZQ==\r\n"                                                                         \
     "Sec-WebSocket-Version: 13\r\n" protocol "\r\n"
 #define PROTOCOL(names) "Sec-WebSocket-Protocol: " names "\r\n"
 
@@ -345,7 +367,8 @@ static void add_frame(struct caller *caller, unsigned opcode, bool final, const 
     static const uint8_t mask[4] = {1, 2, 3, 4};
     uint8_t head[8] = {(uint8_t)(opcode | (final ? 0x80u : 0))};
     size_t head_size = 2;
-    if (size < 126) head[1] = (uint8_t)(0x80u | size);
+    if (size < 126)
+        head[1] = (uint8_t)(0x80u | size);
     else {
         assert_true(size < 65536);
         head[1] = 0x80 | 126;
@@ -362,11 +385,19 @@ static void add_frame(struct caller *caller, unsigned opcode, bool final, const 
 }
 
 static void the_right_path_and_subprotocol_only(void **state) {
-    static const char *const refused[] = {
-        UPGRADE("/", PROTOCOL("mqtt")), UPGRADE("/hobnob", PROTOCOL("mqtt")), UPGRADE("/mqtt/x", PROTOCOL("mqtt")), UPGRADE("/mqtt", ""),
-        UPGRADE("/mqtt", PROTOCOL("http")), UPGRADE("/mqtt", PROTOCOL("chat")), GET("/metrics"), GET("/healthz"), GET("/mqtt"),
-        "GET /mqtt HTTP/1.1\r\nHost: plain\r\nUpgrade: h2c\r\nConnection: Upgrade, HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
-        "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n\x10\x0c", "\x10\x0cMQTT\r\n\r\n"};
+    static const char *const refused[] = {UPGRADE("/", PROTOCOL("mqtt")),
+                                          UPGRADE("/hobnob", PROTOCOL("mqtt")),
+                                          UPGRADE("/mqtt/x", PROTOCOL("mqtt")),
+                                          UPGRADE("/mqtt", ""),
+                                          UPGRADE("/mqtt", PROTOCOL("http")),
+                                          UPGRADE("/mqtt", PROTOCOL("chat")),
+                                          GET("/metrics"),
+                                          GET("/healthz"),
+                                          GET("/mqtt"),
+                                          "GET /mqtt HTTP/1.1\r\nHost: plain\r\nUpgrade: h2c\r\nConnection: Upgrade, "
+                                          "HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
+                                          "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n\x10\x0c",
+                                          "\x10\x0cMQTT\r\n\r\n"};
     static const char *const accepted[] = {UPGRADE("/mqtt", PROTOCOL("mqtt")), UPGRADE("/mqtt", PROTOCOL("mqttv3.1")),
                                            UPGRADE("/mqtt", PROTOCOL("chat, mqtt"))};
     struct site *site = *state;
@@ -376,7 +407,8 @@ static void the_right_path_and_subprotocol_only(void **state) {
         text_add(&caller.out, "%s", refused[i]);
         if (!fake_wait(&site->loop, upgraded_or_over, &caller)) fail_msg("%s is not answered", refused[i]);
         text_append(&caller.in, "", 1);
-        if (strstr(caller.in.bytes, " 101 ") != NULL || strstr(caller.in.bytes, " 200 ") != NULL) fail_msg("%s: %s", refused[i], caller.in.bytes);
+        if (strstr(caller.in.bytes, " 101 ") != NULL || strstr(caller.in.bytes, " 200 ") != NULL)
+            fail_msg("%s: %s", refused[i], caller.in.bytes);
         caller_deinit(&caller);
     }
     assert_int_equal(site->fake.node.broker.end_count, 0);
@@ -401,7 +433,8 @@ static void packets_may_span_messages_and_fragments(void **state) {
     struct site *site = *state;
     struct caller caller;
     char bytes[30003];
-    for (size_t i = 0; i < sizeof bytes; i++) bytes[i] = (char)(i * 7);
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 7);
     struct fake_end *end = connect_websocket(site, &caller);
     add_frame(&caller, 2, true, bytes, 1);
     add_frame(&caller, 2, false, bytes + 1, 1);
@@ -457,7 +490,8 @@ static void a_socket_that_breaks_is_reported_closed(void **state) {
     caller_deinit(&caller);
 }
 
-/* The payloads of binary frames, unmasked as a server sends them; false if a frame is larger than 64 KiB or of another kind. */
+/* The payloads of binary frames, unmasked as a server sends them; false if a frame is larger than 64 KiB or of another
+ * kind. */
 static bool unframe(const struct text *in, struct text *out) {
     const uint8_t *bytes = (const uint8_t *)in->bytes;
     for (size_t at = 0; at + 2 <= in->size;) {
@@ -467,7 +501,8 @@ static bool unframe(const struct text *in, struct text *out) {
             size = (size_t)bytes[at + 2] << 8 | bytes[at + 3];
             head = 4;
         } else if (size == 127) {
-            size = (size_t)bytes[at + 6] << 24 | (size_t)bytes[at + 7] << 16 | (size_t)bytes[at + 8] << 8 | bytes[at + 9];
+            size =
+                (size_t)bytes[at + 6] << 24 | (size_t)bytes[at + 7] << 16 | (size_t)bytes[at + 8] << 8 | bytes[at + 9];
             head = 10;
         }
         if (size > 65536 || at + head + size > in->size) return false;
@@ -484,7 +519,8 @@ static void output_goes_out_whole_in_bounded_messages_then_the_end(void **state)
     size_t size = 2500000;
     char *bytes = malloc(size);
     assert_non_null(bytes);
-    for (size_t i = 0; i < size; i++) bytes[i] = (char)(i * 11 + i / 65536);
+    for (size_t i = 0; i < size; i++)
+        bytes[i] = (char)(i * 11 + i / 65536);
     connect_websocket(site, &caller);
     fake_send(&site->fake.node, 1, bytes, 4);
     fake_send(&site->fake.node, 1, bytes + 4, 3);
@@ -526,7 +562,8 @@ static void stop_reports_open_clients_as_closed(void **state) {
 static void stop_listening_keeps_clients_and_the_admin_port(void **state) {
     struct site *site = *state;
     struct caller caller, late, admin;
-    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(ws_port(site))};
+    struct sockaddr_in address = {
+        .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK), .sin_port = htons(ws_port(site))};
     connect_websocket(site, &caller);
     web_stop_listening(site->fake.server.web);
     late.fd = socket(AF_INET, SOCK_STREAM, 0);

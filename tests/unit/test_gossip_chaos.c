@@ -7,13 +7,11 @@ struct truth {
     bool rows[NODES][ROWS];
 };
 
-static void name_row(char out[32], int owner, int row)
-{
+static void name_row(char out[32], int owner, int row) {
     snprintf(out, 32, "truth/%d/%d", owner, row);
 }
 
-static void step(struct net *net, struct truth *truth)
-{
+static void step(struct net *net, struct truth *truth) {
     int node = (int)(net_random(net) % NODES), other = (int)(net_random(net) % NODES);
     struct net_node *at = &net->nodes[node];
     switch (net_random(net) % 10) {
@@ -49,8 +47,7 @@ static void step(struct net *net, struct truth *truth)
     }
 }
 
-static void check(struct net *net, const struct truth *truth, int seed)
-{
+static void check(struct net *net, const struct truth *truth, int seed) {
     for (int at = 0; at < NODES; at++)
         for (int owner = 0; owner < NODES; owner++)
             for (int row = 0; row < ROWS; row++) {
@@ -61,8 +58,7 @@ static void check(struct net *net, const struct truth *truth, int seed)
             }
 }
 
-static void after_any_chaos_all_agree_with_the_owners(void **unused)
-{
+static void after_any_chaos_all_agree_with_the_owners(void **unused) {
     (void)unused;
     uint64_t worst = 0;
     for (int seed = 1; seed <= 30; seed++) {
@@ -90,8 +86,7 @@ static void after_any_chaos_all_agree_with_the_owners(void **unused)
             }
         }
         uint64_t start = net->now_ms;
-        if (!net_until(net, net_agreed, 20000))
-            fail_msg("seed %d: no agreement in 20 s", seed);
+        if (!net_until(net, net_agreed, 20000)) fail_msg("seed %d: no agreement in 20 s", seed);
         worst = net->now_ms - start > worst ? net->now_ms - start : worst;
         net_run(net, 100);
         check(net, &truth, seed);
@@ -100,8 +95,7 @@ static void after_any_chaos_all_agree_with_the_owners(void **unused)
     print_message("agreed after %llu ms at the latest\n", (unsigned long long)worst);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(after_any_chaos_all_agree_with_the_owners),
     };

@@ -12,8 +12,7 @@
 #include "gossip/signed.h"
 
 static uint64_t state = 88172645463325252u;
-static uint32_t roll(uint32_t bound)
-{
+static uint32_t roll(uint32_t bound) {
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
@@ -27,16 +26,13 @@ struct seen {
     size_t changes;
 };
 
-static bool is_covered(const struct rows *rows, const struct row *row)
-{
+static bool is_covered(const struct rows *rows, const struct row *row) {
     for (size_t i = 0; i < rows->count; i++)
-        if (topic_filter_covers(rows->items[i]->filter, rows->items[i]->size, row->filter, row->size))
-            return true;
+        if (topic_filter_covers(rows->items[i]->filter, rows->items[i]->size, row->filter, row->size)) return true;
     return false;
 }
 
-static bool on_change(void *context, enum gossip_row_kind kind, const char *filter, size_t size, bool shown)
-{
+static bool on_change(void *context, enum gossip_row_kind kind, const char *filter, size_t size, bool shown) {
     struct seen *seen = context;
     seen->changes++;
     assert_true(size <= ENTRY_FILTER_MAX);
@@ -48,23 +44,20 @@ static bool on_change(void *context, enum gossip_row_kind kind, const char *filt
     return true;
 }
 
-static void assert_no_miss(const struct cover *cover, const struct seen *seen)
-{
+static void assert_no_miss(const struct cover *cover, const struct seen *seen) {
     for (size_t i = 0; i < cover->wanted.count; i++)
         if (!is_covered(&seen->rows, cover->wanted.items[i]))
             fail_msg("%.*s is missed", (int)cover->wanted.items[i]->size, cover->wanted.items[i]->filter);
     assert_int_equal(seen->rows.count, cover->shown.count);
 }
 
-static size_t random_filter(char *out)
-{
+static size_t random_filter(char *out) {
     static const char *const words[] = {"a", "b", "site", "dev", "17", "18", "+", "", "temperature", "x-y", "x.y"};
     size_t size = 0;
     uint32_t levels = 1 + roll(6);
     for (uint32_t i = 0; i < levels; i++) {
         const char *word = words[roll(11)];
-        if (i > 0)
-            out[size++] = '/';
+        if (i > 0) out[size++] = '/';
         if (i == levels - 1 && roll(8) == 0)
             word = "#";
         else if (roll(3) == 0) {
@@ -74,13 +67,11 @@ static size_t random_filter(char *out)
         memcpy(out + size, word, strlen(word));
         size += strlen(word);
     }
-    if (size == 0)
-        out[size++] = 'z';
+    if (size == 0) out[size++] = 'z';
     return size;
 }
 
-static void never_a_miss_and_never_over_the_budget(void **unused)
-{
+static void never_a_miss_and_never_over_the_budget(void **unused) {
     (void)unused;
     for (uint32_t rows_max = 1; rows_max <= 64; rows_max = rows_max * 2 + 3) {
         struct cover cover;
@@ -98,8 +89,7 @@ static void never_a_miss_and_never_over_the_budget(void **unused)
                 assert_true(cover_delete(&cover, filter, row->size, on_change, &seen));
             }
             assert_true(cover.shown.count <= rows_max);
-            if (i % 16 == 0)
-                assert_no_miss(&cover, &seen);
+            if (i % 16 == 0) assert_no_miss(&cover, &seen);
         }
         while (cover.wanted.count > 0) {
             char filter[128];
@@ -115,19 +105,16 @@ static void never_a_miss_and_never_over_the_budget(void **unused)
     }
 }
 
-static bool shows(const struct cover *cover, const char *filter)
-{
+static bool shows(const struct cover *cover, const char *filter) {
     size_t index;
     return rows_find(&cover->shown, cover->kind, filter, strlen(filter), &index);
 }
 
-static void put(struct cover *cover, struct seen *seen, const char *filter)
-{
+static void put(struct cover *cover, struct seen *seen, const char *filter) {
     assert_true(cover_put(cover, filter, strlen(filter), on_change, seen));
 }
 
-static void within_the_budget_everything_is_exact(void **unused)
-{
+static void within_the_budget_everything_is_exact(void **unused) {
     (void)unused;
     struct cover cover;
     struct seen seen = {.cover = &cover};
@@ -145,8 +132,7 @@ static void within_the_budget_everything_is_exact(void **unused)
     rows_free(&seen.rows);
 }
 
-static void over_the_budget_the_deepest_large_family_is_merged_and_split_again(void **unused)
-{
+static void over_the_budget_the_deepest_large_family_is_merged_and_split_again(void **unused) {
     (void)unused;
     struct cover cover;
     struct seen seen = {.cover = &cover};
@@ -165,8 +151,7 @@ static void over_the_budget_the_deepest_large_family_is_merged_and_split_again(v
     for (int i = 0; i < 9; i++) {
         char filter[32];
         size_t size = (size_t)sprintf(filter, "site/dev/%d/t", i % 3 == 0 ? i : 100 + i);
-        if (i < 6)
-            assert_true(cover_delete(&cover, filter, size, on_change, &seen));
+        if (i < 6) assert_true(cover_delete(&cover, filter, size, on_change, &seen));
     }
     assert_false(shows(&cover, "site/dev/#"));
     assert_true(shows(&cover, "site/dev/6/t"));
@@ -174,8 +159,7 @@ static void over_the_budget_the_deepest_large_family_is_merged_and_split_again(v
     rows_free(&seen.rows);
 }
 
-static void a_filter_too_long_for_an_entry_is_covered(void **unused)
-{
+static void a_filter_too_long_for_an_entry_is_covered(void **unused) {
     (void)unused;
     static char filter[60000];
     struct cover cover;
@@ -199,8 +183,7 @@ static void a_filter_too_long_for_an_entry_is_covered(void **unused)
     rows_free(&seen.rows);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(never_a_miss_and_never_over_the_budget),
         cmocka_unit_test(within_the_budget_everything_is_exact),

@@ -1,16 +1,13 @@
 /* Failure detection and healing on a simulated network. */
 #include "gossip_net.h"
 
-static bool nobody_sees_the_last(struct net *net)
-{
+static bool nobody_sees_the_last(struct net *net) {
     for (int i = 0; i < net->count - 1; i++)
-        if (net->nodes[i].gossip && net->nodes[i].sees[net->count - 1] != MEMBER_DOWN)
-            return false;
+        if (net->nodes[i].gossip && net->nodes[i].sees[net->count - 1] != MEMBER_DOWN) return false;
     return true;
 }
 
-static void a_death_is_noticed_by_all_within_3_s(void **state)
-{
+static void a_death_is_noticed_by_all_within_3_s(void **state) {
     (void)state;
     static const int sizes[] = {2, 3, 5, 10, 20};
     uint64_t worst = 0;
@@ -29,8 +26,7 @@ static void a_death_is_noticed_by_all_within_3_s(void **state)
     print_message("noticed after %llu ms at the latest\n", (unsigned long long)worst);
 }
 
-static void nobody_is_declared_dead_in_an_hour_at_10_percent_loss(void **state)
-{
+static void nobody_is_declared_dead_in_an_hour_at_10_percent_loss(void **state) {
     (void)state;
     struct net *net = net_new_running(10, 7);
     net->loss_percent = 10;
@@ -43,15 +39,15 @@ static void nobody_is_declared_dead_in_an_hour_at_10_percent_loss(void **state)
         deaths += net->nodes[i].down_events;
         suspicions += counters.suspicions;
     }
-    print_message("%llu suspicions, %llu datagrams, %llu deaths\n", (unsigned long long)suspicions, (unsigned long long)net->sent, (unsigned long long)deaths);
+    print_message("%llu suspicions, %llu datagrams, %llu deaths\n", (unsigned long long)suspicions,
+                  (unsigned long long)net->sent, (unsigned long long)deaths);
     assert_true(suspicions > 0); /* or the loss was not there */
     assert_int_equal(deaths, 0);
     assert_true(net_all_alive(net));
     net_free(net);
 }
 
-static void a_suspect_that_lives_refutes_with_a_higher_incarnation(void **state)
-{
+static void a_suspect_that_lives_refutes_with_a_higher_incarnation(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 3);
     net_run(net, 1000);
@@ -69,8 +65,7 @@ static void a_suspect_that_lives_refutes_with_a_higher_incarnation(void **state)
     net_free(net);
 }
 
-static void two_brokers_that_cannot_reach_each_other_live_by_their_helpers(void **state)
-{
+static void two_brokers_that_cannot_reach_each_other_live_by_their_helpers(void **state) {
     (void)state;
     struct net *net = net_new(3, 4);
     net->cut[1][2] = net->cut[2][1] = true; /* from the very start: tokens are relayed */
@@ -85,8 +80,7 @@ static void two_brokers_that_cannot_reach_each_other_live_by_their_helpers(void 
     net_free(net);
 }
 
-static void a_partition_of_any_length_heals_and_the_tables_agree(void **state)
-{
+static void a_partition_of_any_length_heals_and_the_tables_agree(void **state) {
     (void)state;
     static const uint64_t lengths[] = {1000, 10000, 200000};
     for (size_t l = 0; l < 3; l++) {
@@ -104,14 +98,14 @@ static void a_partition_of_any_length_heals_and_the_tables_agree(void **state)
         memset(net->cut, 0, sizeof net->cut);
         uint64_t start = net->now_ms;
         assert_true(net_until(net, net_agreed, 20000));
-        print_message("a partition of %llu ms healed in %llu ms\n", (unsigned long long)lengths[l], (unsigned long long)(net->now_ms - start));
+        print_message("a partition of %llu ms healed in %llu ms\n", (unsigned long long)lengths[l],
+                      (unsigned long long)(net->now_ms - start));
         assert_true(net_has_row(net, 0, 5, "part/5"));
         net_free(net);
     }
 }
 
-static void bootstrap_peers_that_were_all_down_are_found_again(void **state)
-{
+static void bootstrap_peers_that_were_all_down_are_found_again(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 9);
     net_kill(net, 0);
@@ -124,8 +118,7 @@ static void bootstrap_peers_that_were_all_down_are_found_again(void **state)
     net_free(net);
 }
 
-static void a_down_member_that_knows_nobody_is_called_for_ever(void **state)
-{
+static void a_down_member_that_knows_nobody_is_called_for_ever(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 10);
     net_kill(net, 2); /* nobody's bootstrap address */
@@ -138,8 +131,7 @@ static void a_down_member_that_knows_nobody_is_called_for_ever(void **state)
     net_free(net);
 }
 
-static void a_broker_killed_and_back_with_one_bootstrap_peer_is_in_within_2_s(void **state)
-{
+static void a_broker_killed_and_back_with_one_bootstrap_peer_is_in_within_2_s(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed < 10; seed++) {
         struct net *net = net_new_running(3, seed);
@@ -162,8 +154,7 @@ static void a_broker_killed_and_back_with_one_bootstrap_peer_is_in_within_2_s(vo
     }
 }
 
-static void a_sleeping_process_does_not_condemn_the_others(void **state)
-{
+static void a_sleeping_process_does_not_condemn_the_others(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 12);
     net_run(net, 2000);
@@ -178,8 +169,7 @@ static void a_sleeping_process_does_not_condemn_the_others(void **state)
     net_free(net);
 }
 
-static void a_suspicion_that_was_slept_through_begins_anew(void **state)
-{
+static void a_suspicion_that_was_slept_through_begins_anew(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 14);
     net_run(net, 2000);
@@ -199,8 +189,7 @@ static void a_suspicion_that_was_slept_through_begins_anew(void **state)
     net_free(net);
 }
 
-static void when_many_are_suspect_at_once_nobody_is_evicted(void **state)
-{
+static void when_many_are_suspect_at_once_nobody_is_evicted(void **state) {
     (void)state;
     struct net *net = net_new_running(8, 13);
     net_run(net, 2000);
@@ -218,8 +207,7 @@ static void when_many_are_suspect_at_once_nobody_is_evicted(void **state)
     net_free(net);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_death_is_noticed_by_all_within_3_s),
         cmocka_unit_test(nobody_is_declared_dead_in_an_hour_at_10_percent_loss),

@@ -4,8 +4,7 @@
 #include "gossip/signed.h"
 #include "gossip/seal.h"
 
-static void who_has_a_refused_token_gets_no_rows_and_both_sides_say_so(void **state)
-{
+static void who_has_a_refused_token_gets_no_rows_and_both_sides_say_so(void **state) {
     (void)state;
     struct net *net = net_new(3, 61);
     strcpy(net->nodes[2].token, "bad/3");
@@ -33,8 +32,7 @@ static void who_has_a_refused_token_gets_no_rows_and_both_sides_say_so(void **st
     net_free(net);
 }
 
-static void a_token_is_good_only_for_the_key_it_is_bound_to(void **state)
-{
+static void a_token_is_good_only_for_the_key_it_is_bound_to(void **state) {
     (void)state;
     struct net *net = net_new(2, 62);
     strcpy(net->nodes[1].token, "edge-1/1"); /* another's, copied */
@@ -46,13 +44,11 @@ static void a_token_is_good_only_for_the_key_it_is_bound_to(void **state)
     net_free(net);
 }
 
-static bool edge_2_is_down(struct net *net)
-{
+static bool edge_2_is_down(struct net *net) {
     return net->nodes[0].sees[1] == MEMBER_DOWN;
 }
 
-static void an_expired_token_takes_the_rights_away_and_a_new_one_gives_them_back(void **state)
-{
+static void an_expired_token_takes_the_rights_away_and_a_new_one_gives_them_back(void **state) {
     (void)state;
     struct net *net = net_new(2, 63);
     net->nodes[0].identity.valid_for_ms = 20000;
@@ -73,8 +69,7 @@ static void an_expired_token_takes_the_rights_away_and_a_new_one_gives_them_back
     net_free(net);
 }
 
-static void a_token_renewed_in_time_is_not_noticed_by_anybody(void **state)
-{
+static void a_token_renewed_in_time_is_not_noticed_by_anybody(void **state) {
     (void)state;
     struct net *net = net_new(2, 64);
     net->nodes[0].identity.valid_for_ms = 20000;
@@ -92,8 +87,7 @@ static void a_token_renewed_in_time_is_not_noticed_by_anybody(void **state)
     net_free(net);
 }
 
-static void a_broker_that_lost_its_epoch_is_told_and_goes_on_above_it(void **state)
-{
+static void a_broker_that_lost_its_epoch_is_told_and_goes_on_above_it(void **state) {
     (void)state;
     struct net *net = net_new(3, 65);
     for (int i = 0; i < 3; i++)
@@ -118,8 +112,7 @@ static void a_broker_that_lost_its_epoch_is_told_and_goes_on_above_it(void **sta
     net_free(net);
 }
 
-static void the_same_epoch_again_is_noticed_too(void **state)
-{
+static void the_same_epoch_again_is_noticed_too(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 66);
     for (int i = 0; i < 5; i++) {
@@ -140,8 +133,7 @@ static void the_same_epoch_again_is_noticed_too(void **state)
     net_free(net);
 }
 
-static void two_holders_of_one_key_notice_and_say_so(void **state)
-{
+static void two_holders_of_one_key_notice_and_say_so(void **state) {
     (void)state;
     struct net *net = net_new(4, 67);
     memcpy(net->nodes[3].identity.public_key, net->nodes[1].identity.public_key, GOSSIP_PUBLIC_KEY_SIZE);
@@ -155,8 +147,7 @@ static void two_holders_of_one_key_notice_and_say_so(void **state)
     net_free(net);
 }
 
-static void another_key_or_federation_is_counted_and_disturbs_nobody(void **state)
-{
+static void another_key_or_federation_is_counted_and_disturbs_nobody(void **state) {
     (void)state;
     struct net *net = net_new(4, 68);
     memset(net->nodes[2].key.key, 0x77, 32);
@@ -174,8 +165,7 @@ static void another_key_or_federation_is_counted_and_disturbs_nobody(void **stat
     net_free(net);
 }
 
-static void the_dialled_own_address_is_recognised(void **state)
-{
+static void the_dialled_own_address_is_recognised(void **state) {
     (void)state;
     struct net *net = net_new(2, 69);
     for (int i = 0; i < 2; i++) {
@@ -195,8 +185,7 @@ static void the_dialled_own_address_is_recognised(void **state)
     net_free(net);
 }
 
-static void a_new_address_is_followed(void **state)
-{
+static void a_new_address_is_followed(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 70);
     net_kill(net, 2);
@@ -215,8 +204,8 @@ static void a_new_address_is_followed(void **state)
 
 /* ---- packets made by hand, by somebody who has the gossip key ---- */
 
-static size_t forge(struct net *net, int as, uint64_t epoch, const struct message *message, uint8_t out[GOSSIP_DATAGRAM_MAX])
-{
+static size_t forge(struct net *net, int as, uint64_t epoch, const struct message *message,
+                    uint8_t out[GOSSIP_DATAGRAM_MAX]) {
     static uint64_t nonce = 1;
     struct chance chance = {nonce++};
     struct seal seal;
@@ -233,8 +222,8 @@ static size_t forge(struct net *net, int as, uint64_t epoch, const struct messag
     return seal_close(&seal, &crypto, &chance, plain, packet.size, out);
 }
 
-static size_t make_entry(struct net *net, int owner, int signer, uint64_t epoch, uint64_t sequence, const char *filter, uint8_t out[MESSAGE_BLOB_MAX])
-{
+static size_t make_entry(struct net *net, int owner, int signer, uint64_t epoch, uint64_t sequence, const char *filter,
+                         uint8_t out[MESSAGE_BLOB_MAX]) {
     struct wire_out body;
     struct member_id id = net_id(net, owner);
     wire_out_init(&body, out, ENTRY_BODY_MAX);
@@ -249,8 +238,7 @@ static size_t make_entry(struct net *net, int owner, int signer, uint64_t epoch,
     return body.size + GOSSIP_SIGNATURE_SIZE;
 }
 
-static void an_entry_with_another_signature_is_refused(void **state)
-{
+static void an_entry_with_another_signature_is_refused(void **state) {
     (void)state;
     for (int signer = 1; signer <= 2; signer++) {
         struct net *net = net_new_running(3, 71);
@@ -269,8 +257,7 @@ static void an_entry_with_another_signature_is_refused(void **state)
     }
 }
 
-static void filters_that_are_none_are_refused_even_when_signed(void **state)
-{
+static void filters_that_are_none_are_refused_even_when_signed(void **state) {
     (void)state;
     struct net *net = net_new_running(2, 72);
     uint8_t entry[MESSAGE_BLOB_MAX], datagram[GOSSIP_DATAGRAM_MAX];
@@ -285,13 +272,14 @@ static void filters_that_are_none_are_refused_even_when_signed(void **state)
     net_free(net);
 }
 
-static void one_accuser_cannot_condemn_many(void **state)
-{
+static void one_accuser_cannot_condemn_many(void **state) {
     (void)state;
     struct net *net = net_new_running(8, 73);
     net_run(net, 1000);
     for (int victim = 2; victim < 8; victim++) {
-        struct message accusation = {.kind = MESSAGE_ACCUSE, .version = {.id = net_id(net, victim), .epoch = 1, .incarnation = 1}, .other = net_id(net, 1)};
+        struct message accusation = {.kind = MESSAGE_ACCUSE,
+                                     .version = {.id = net_id(net, victim), .epoch = 1, .incarnation = 1},
+                                     .other = net_id(net, 1)};
         uint8_t datagram[GOSSIP_DATAGRAM_MAX];
         size_t size = forge(net, 1, 1, &accusation, datagram);
         gossip_receive(net->nodes[0].gossip, net->now_ms, &net->nodes[1].address, datagram, size);
@@ -305,8 +293,7 @@ static void one_accuser_cannot_condemn_many(void **state)
     net_free(net);
 }
 
-static void an_unproven_address_gets_at_most_three_times_what_it_sent(void **state)
-{
+static void an_unproven_address_gets_at_most_three_times_what_it_sent(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 74);
     net_row(net, 0, "a/b/c", true);
@@ -331,8 +318,7 @@ static void an_unproven_address_gets_at_most_three_times_what_it_sent(void **sta
             gossip_receive(net->nodes[0].gossip, net->now_ms, &victim, datagram, size);
             struct gossip_datagram out;
             while (gossip_next_datagram(net->nodes[0].gossip, &out))
-                if (out.to.ip[0] == 192)
-                    sent += out.size;
+                if (out.to.ip[0] == 192) sent += out.size;
             assert_true(sent <= 3 * received);
         }
         net_run(net, 100);
@@ -343,8 +329,7 @@ static void an_unproven_address_gets_at_most_three_times_what_it_sent(void **sta
     net_free(net);
 }
 
-static void strangers_do_not_evict_members(void **state)
-{
+static void strangers_do_not_evict_members(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 75);
     net_run(net, 1000);
@@ -368,8 +353,7 @@ static void strangers_do_not_evict_members(void **state)
     net_free(net);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_has_a_refused_token_gets_no_rows_and_both_sides_say_so),
         cmocka_unit_test(a_token_is_good_only_for_the_key_it_is_bound_to),

@@ -1,35 +1,30 @@
 #include "gossip_net.h"
 
-static void three_brokers_that_know_one_address_find_each_other_in_under_a_second(void **state)
-{
+static void three_brokers_that_know_one_address_find_each_other_in_under_a_second(void **state) {
     (void)state;
     struct net *net = net_new(3, 1);
     for (int i = 0; i < 3; i++)
         net_start(net, i);
     uint64_t start = net->now_ms;
     assert_true(net_until(net, net_all_alive, 1000));
-    printf("all alive after %llu ms, %llu datagrams\n", (unsigned long long)(net->now_ms - start), (unsigned long long)net->sent);
+    printf("all alive after %llu ms, %llu datagrams\n", (unsigned long long)(net->now_ms - start),
+           (unsigned long long)net->sent);
     net_free(net);
 }
 
-static bool row_is_everywhere(struct net *net)
-{
+static bool row_is_everywhere(struct net *net) {
     for (int i = 0; i < net->count; i++)
-        if (net->nodes[i].gossip && !net_has_row(net, i, 1, "sensors/+/heat"))
-            return false;
+        if (net->nodes[i].gossip && !net_has_row(net, i, 1, "sensors/+/heat")) return false;
     return true;
 }
 
-static bool owner_knows_that_all_know(struct net *net)
-{
+static bool owner_knows_that_all_know(struct net *net) {
     for (int i = 0; i < net->count; i++)
-        if (i != 1 && net->nodes[i].gossip && net->nodes[1].knows[i] < 1)
-            return false;
+        if (i != 1 && net->nodes[i].gossip && net->nodes[1].knows[i] < 1) return false;
     return true;
 }
 
-static void a_row_is_known_to_all_and_its_owner_knows_in_one_round_trip(void **state)
-{
+static void a_row_is_known_to_all_and_its_owner_knows_in_one_round_trip(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 2);
     net_run(net, 1000);
@@ -40,8 +35,7 @@ static void a_row_is_known_to_all_and_its_owner_knows_in_one_round_trip(void **s
     net_free(net);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(three_brokers_that_know_one_address_find_each_other_in_under_a_second),
         cmocka_unit_test(a_row_is_known_to_all_and_its_owner_knows_in_one_round_trip),

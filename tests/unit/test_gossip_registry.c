@@ -1,22 +1,19 @@
 #include "gossip_registry_fixture.h"
 
 static uint64_t state = 0x9876543210fedcbau;
-static uint32_t roll(uint32_t bound)
-{
+static uint32_t roll(uint32_t bound) {
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
     return (uint32_t)((state >> 20) % bound);
 }
 
-static bool has(const struct registry *registry, const char *filter)
-{
+static bool has(const struct registry *registry, const char *filter) {
     size_t index;
     return rows_find(&registry->rows, GOSSIP_NEWSUB, filter, strlen(filter), &index);
 }
 
-static void entries_apply_in_order_and_once(void **unused)
-{
+static void entries_apply_in_order_and_once(void **unused) {
     (void)unused;
     struct fixture_owner owner;
     struct registry replica = {0};
@@ -37,8 +34,7 @@ static void entries_apply_in_order_and_once(void **unused)
     registry_free(&owner.registry);
 }
 
-static void the_chain_leaves_the_signature_out(void **unused)
-{
+static void the_chain_leaves_the_signature_out(void **unused) {
     (void)unused;
     struct fixture_owner owner;
     uint8_t bytes[MESSAGE_BLOB_MAX], a[8] = {0}, b[8] = {0};
@@ -55,8 +51,7 @@ static void the_chain_leaves_the_signature_out(void **unused)
     registry_free(&owner.registry);
 }
 
-static void a_replica_folds_when_the_owner_does_and_checks_the_root(void **unused)
-{
+static void a_replica_folds_when_the_owner_does_and_checks_the_root(void **unused) {
     (void)unused;
     struct fixture_owner owner;
     struct registry replica = {0};
@@ -74,9 +69,11 @@ static void a_replica_folds_when_the_owner_does_and_checks_the_root(void **unuse
     size_t size = fixture_head(&owner, &head, bytes);
     struct head lie = head;
     lie.checkpoint_root[0] ^= 1;
-    assert_int_equal(registry_head(&replica, &owner.crypto, &fixture_limits, &lie, bytes, size, &fixture_nobody), REGISTRY_REFUSED);
+    assert_int_equal(registry_head(&replica, &owner.crypto, &fixture_limits, &lie, bytes, size, &fixture_nobody),
+                     REGISTRY_REFUSED);
     assert_int_equal(replica.log_count, 5);
-    assert_int_equal(registry_head(&replica, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody), REGISTRY_OK);
+    assert_int_equal(registry_head(&replica, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody),
+                     REGISTRY_OK);
     assert_int_equal(replica.log_count, 0);
     assert_int_equal(replica.base_sequence, 5);
     assert_true(fixture_same_rows(&replica, &owner.registry));
@@ -87,8 +84,7 @@ static void a_replica_folds_when_the_owner_does_and_checks_the_root(void **unuse
     registry_free(&owner.registry);
 }
 
-static void make_large(struct fixture_owner *owner, int rows)
-{
+static void make_large(struct fixture_owner *owner, int rows) {
     for (int i = 0; i < rows; i++) {
         char op[80];
         snprintf(op, sizeof op, "+a/filter/that/takes/some/room/so/that/there/are/many/chunks/%d", i);
@@ -96,8 +92,7 @@ static void make_large(struct fixture_owner *owner, int rows)
     }
 }
 
-static void a_checkpoint_is_taken_wholly_or_not_at_all_in_any_order_of_chunks(void **unused)
-{
+static void a_checkpoint_is_taken_wholly_or_not_at_all_in_any_order_of_chunks(void **unused) {
     (void)unused;
     for (int round = 0; round < 50; round++) {
         struct fixture_owner owner;
@@ -110,7 +105,8 @@ static void a_checkpoint_is_taken_wholly_or_not_at_all_in_any_order_of_chunks(vo
         fixture_checkpoint(&owner);
         fixture_say(&owner, "+above");
         size_t size = fixture_head(&owner, &head, bytes);
-        assert_int_equal(registry_head(&replica, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody), REGISTRY_GAP);
+        assert_int_equal(registry_head(&replica, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody),
+                         REGISTRY_GAP);
         uint64_t chunks = staging_chunks(&replica.staging[0]);
         assert_true(chunks >= 4);
         enum registry_result result = REGISTRY_GAP;
@@ -129,8 +125,7 @@ static void a_checkpoint_is_taken_wholly_or_not_at_all_in_any_order_of_chunks(vo
     }
 }
 
-static void chunks_that_are_not_what_was_signed_change_nothing(void **unused)
-{
+static void chunks_that_are_not_what_was_signed_change_nothing(void **unused) {
     (void)unused;
     struct fixture_owner owner;
     struct registry replica = {0};
@@ -145,7 +140,9 @@ static void chunks_that_are_not_what_was_signed_change_nothing(void **unused)
     uint64_t chunks = staging_chunks(&replica.staging[0]);
     memcpy(wrong, owner.registry.base, sizeof wrong);
     wrong[10] ^= 1;
-    assert_int_equal(registry_chunk(&replica, &owner.crypto, &fixture_limits, 30, 0, wrong, sizeof wrong, &fixture_nobody), REGISTRY_GAP);
+    assert_int_equal(
+        registry_chunk(&replica, &owner.crypto, &fixture_limits, 30, 0, wrong, sizeof wrong, &fixture_nobody),
+        REGISTRY_GAP);
     enum registry_result result = REGISTRY_GAP;
     for (uint64_t i = 1; i < chunks; i++)
         result = fixture_offer_chunk(&replica, &owner, i);
@@ -153,7 +150,8 @@ static void chunks_that_are_not_what_was_signed_change_nothing(void **unused)
     assert_int_equal(replica.rows.count, 0);
     assert_int_equal(replica.sequence, 0);
     /* And again from the beginning, with honest ones. */
-    assert_int_equal(registry_head(&replica, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody), REGISTRY_GAP);
+    assert_int_equal(registry_head(&replica, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody),
+                     REGISTRY_GAP);
     for (uint64_t i = 0; i < chunks; i++)
         result = fixture_offer_chunk(&replica, &owner, i);
     assert_int_equal(result, REGISTRY_OK);
@@ -161,8 +159,7 @@ static void chunks_that_are_not_what_was_signed_change_nothing(void **unused)
     registry_free(&owner.registry);
 }
 
-static void an_older_transfer_is_worth_its_bytes_when_a_newer_one_begins(void **unused)
-{
+static void an_older_transfer_is_worth_its_bytes_when_a_newer_one_begins(void **unused) {
     (void)unused;
     struct fixture_owner owner, old;
     struct registry replica = {0};
@@ -181,7 +178,8 @@ static void an_older_transfer_is_worth_its_bytes_when_a_newer_one_begins(void **
     fixture_say(&owner, "+newer");
     fixture_checkpoint(&owner);
     size = fixture_head(&owner, &head, bytes);
-    assert_int_equal(registry_head(&replica, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody), REGISTRY_GAP);
+    assert_int_equal(registry_head(&replica, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody),
+                     REGISTRY_GAP);
     /* The owner dies; only a peer with the older checkpoint is left. */
     enum registry_result result = REGISTRY_GAP;
     for (uint64_t i = 1; result == REGISTRY_GAP; i++)
@@ -194,8 +192,7 @@ static void an_older_transfer_is_worth_its_bytes_when_a_newer_one_begins(void **
     registry_free(&old.registry);
 }
 
-static void an_empty_checkpoint_needs_no_chunks(void **unused)
-{
+static void an_empty_checkpoint_needs_no_chunks(void **unused) {
     (void)unused;
     struct fixture_owner owner;
     struct registry replica = {0};
@@ -207,7 +204,8 @@ static void an_empty_checkpoint_needs_no_chunks(void **unused)
     fixture_say(&owner, "-a");
     fixture_checkpoint(&owner);
     size_t size = fixture_head(&owner, &head, bytes);
-    assert_int_equal(registry_head(&replica, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody), REGISTRY_OK);
+    assert_int_equal(registry_head(&replica, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody),
+                     REGISTRY_OK);
     assert_int_equal(replica.sequence, 2);
     fixture_say(&owner, "+b");
     assert_int_equal(fixture_offer(&replica, &owner, 3), REGISTRY_OK);
@@ -216,8 +214,7 @@ static void an_empty_checkpoint_needs_no_chunks(void **unused)
     registry_free(&owner.registry);
 }
 
-static void an_owner_that_never_checkpoints_is_stopped_at_a_limit(void **unused)
-{
+static void an_owner_that_never_checkpoints_is_stopped_at_a_limit(void **unused) {
     (void)unused;
     struct fixture_owner owner;
     struct registry replica = {0};
@@ -244,9 +241,9 @@ struct world {
     struct registry replicas[3];
 };
 
-/* Visible rows always equal the owner's state at the replica's sequence (I1), which never falls (I2): random entries, losses, checkpoints, relays. */
-static void visible_rows_are_always_the_owners_state_at_some_sequence(void **unused)
-{
+/* Visible rows always equal the owner's state at the replica's sequence (I1), which never falls (I2): random entries,
+ * losses, checkpoints, relays. */
+static void visible_rows_are_always_the_owners_state_at_some_sequence(void **unused) {
     (void)unused;
     for (int run = 0; run < 60; run++) {
         struct world *world = calloc(1, sizeof *world);
@@ -263,8 +260,7 @@ static void visible_rows_are_always_the_owners_state_at_some_sequence(void **unu
                 snprintf(op, sizeof op, "%ck/%u", roll(3) ? '+' : '-', roll(6));
                 fixture_say(&world->owner, op);
                 assert_true(rows_copy(&log->rows, &world->history[log->sequence]));
-                if (roll(7) == 0)
-                    fixture_checkpoint(&world->owner);
+                if (roll(7) == 0) fixture_checkpoint(&world->owner);
             } else if (roll(3) == 0) {
                 size_t size = fixture_head(&world->owner, &head, bytes);
                 registry_head(replica, &world->owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody);
@@ -273,9 +269,11 @@ static void visible_rows_are_always_the_owners_state_at_some_sequence(void **unu
                 /* From the owner or from another replica. */
                 const struct registry *source = roll(2) ? log : &world->replicas[roll(3)];
                 uint64_t span = source->sequence - source->base_sequence;
-                const struct log_entry *entry = span ? registry_entry(source, source->base_sequence + 1 + roll((uint32_t)span)) : NULL;
+                const struct log_entry *entry =
+                    span ? registry_entry(source, source->base_sequence + 1 + roll((uint32_t)span)) : NULL;
                 if (entry)
-                    registry_apply(replica, &world->owner.crypto, &fixture_limits, entry->bytes, entry->size, &fixture_nobody);
+                    registry_apply(replica, &world->owner.crypto, &fixture_limits, entry->bytes, entry->size,
+                                   &fixture_nobody);
             }
             assert_true(replica->sequence >= before);
             struct registry expected = {.rows = world->history[replica->sequence]};
@@ -291,8 +289,7 @@ static void visible_rows_are_always_the_owners_state_at_some_sequence(void **unu
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_apply_in_order_and_once),
         cmocka_unit_test(the_chain_leaves_the_signature_out),

@@ -1,4 +1,5 @@
-/* The nth allocation fails, for n = 0, 1, 2 ... until none does: nothing leaks, nothing is half done, and a second try succeeds. */
+/* The nth allocation fails, for n = 0, 1, 2 ... until none does: nothing leaks, nothing is half done, and a second try
+ * succeeds. */
 #include "gossip_registry_fixture.h"
 
 void *__real_malloc(size_t size);
@@ -13,33 +14,26 @@ static long fail_every;   /* of the whole core: each so many, 0 none */
 static unsigned long allocations;
 static bool failed;
 
-static bool fails(void)
-{
+static bool fails(void) {
     allocations++;
-    if (fail_every && allocations % (unsigned long)fail_every == 0)
-        return failed = true;
-    if (fail_at < 0)
-        return false;
+    if (fail_every && allocations % (unsigned long)fail_every == 0) return failed = true;
+    if (fail_at < 0) return false;
     return fail_at-- == 0 ? (failed = true) : false;
 }
 
-void *__wrap_malloc(size_t size)
-{
+void *__wrap_malloc(size_t size) {
     return fails() ? NULL : __real_malloc(size);
 }
 
-void *__wrap_calloc(size_t count, size_t size)
-{
+void *__wrap_calloc(size_t count, size_t size) {
     return fails() ? NULL : __real_calloc(count, size);
 }
 
-void *__wrap_realloc(void *old, size_t size)
-{
+void *__wrap_realloc(void *old, size_t size) {
     return fails() ? NULL : __real_realloc(old, size);
 }
 
-static void an_entry_is_applied_wholly_or_not_at_all(void **unused)
-{
+static void an_entry_is_applied_wholly_or_not_at_all(void **unused) {
     (void)unused;
     for (long n = 0;; n++) {
         struct fixture_owner owner;
@@ -56,20 +50,17 @@ static void an_entry_is_applied_wholly_or_not_at_all(void **unused)
         for (uint64_t i = 1; i <= 20; i++) {
             enum registry_result result = fixture_offer(&replica, &owner, i);
             assert_int_equal(replica.rows.count, replica.sequence);
-            if (result == REGISTRY_NO_MEMORY)
-                assert_int_equal(fixture_offer(&replica, &owner, i), REGISTRY_OK);
+            if (result == REGISTRY_NO_MEMORY) assert_int_equal(fixture_offer(&replica, &owner, i), REGISTRY_OK);
         }
         fail_at = -1;
         assert_true(fixture_same_rows(&replica, &owner.registry));
         registry_free(&replica);
         registry_free(&owner.registry);
-        if (!failed)
-            break;
+        if (!failed) break;
     }
 }
 
-static void a_checkpoint_survives_any_failed_allocation(void **unused)
-{
+static void a_checkpoint_survives_any_failed_allocation(void **unused) {
     (void)unused;
     for (long n = 0;; n++) {
         struct fixture_owner owner;
@@ -97,8 +88,11 @@ static void a_checkpoint_survives_any_failed_allocation(void **unused)
             for (uint64_t i = staging_chunks(&replica.staging[0]); result != REGISTRY_OK && i-- > 0;)
                 result = fixture_offer_chunk(&replica, &owner, i);
         }
-        if (registry_head(&follower, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody) == REGISTRY_NO_MEMORY)
-            assert_int_equal(registry_head(&follower, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody), REGISTRY_OK);
+        if (registry_head(&follower, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody) ==
+            REGISTRY_NO_MEMORY)
+            assert_int_equal(
+                registry_head(&follower, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody),
+                REGISTRY_OK);
         fail_at = -1;
         assert_int_equal(follower.log_count, 0);
         assert_true(fixture_same_rows(&replica, &owner.registry));
@@ -106,20 +100,25 @@ static void a_checkpoint_survives_any_failed_allocation(void **unused)
         registry_free(&replica);
         registry_free(&follower);
         registry_free(&owner.registry);
-        if (!failed)
-            break;
+        if (!failed) break;
     }
 }
 
-static void starting_fails_cleanly(void **unused)
-{
+static void starting_fails_cleanly(void **unused) {
     (void)unused;
     for (long n = 0;; n++) {
         struct net *net = net_new(1, 1);
         struct net_node *node = &net->nodes[0];
-        struct gossip_options options = {.name = "a", .federation = "home", .public_key = node->identity.public_key, .token = (const uint8_t *)"t", .token_size = 1,
-                                         .keys = &node->key, .key_count = 1, .epoch = 1,
-                                         .crypto = {&node->identity, net_seal, net_open, net_sha256, net_sign, net_verify, net_id_of, net_who_is}};
+        struct gossip_options options = {
+            .name = "a",
+            .federation = "home",
+            .public_key = node->identity.public_key,
+            .token = (const uint8_t *)"t",
+            .token_size = 1,
+            .keys = &node->key,
+            .key_count = 1,
+            .epoch = 1,
+            .crypto = {&node->identity, net_seal, net_open, net_sha256, net_sign, net_verify, net_id_of, net_who_is}};
         failed = false;
         fail_at = n;
         struct gossip *gossip = gossip_new(&options, 1);
@@ -127,13 +126,11 @@ static void starting_fails_cleanly(void **unused)
         assert_int_equal(gossip == NULL, failed);
         gossip_free(gossip);
         net_free(net);
-        if (!failed)
-            break;
+        if (!failed) break;
     }
 }
 
-static void brokers_short_of_memory_agree_once_they_have_it(void **unused)
-{
+static void brokers_short_of_memory_agree_once_they_have_it(void **unused) {
     (void)unused;
     static const long rates[] = {2, 3, 7, 31};
     for (size_t r = 0; r < sizeof rates / sizeof *rates; r++) {
@@ -149,7 +146,8 @@ static void brokers_short_of_memory_agree_once_they_have_it(void **unused)
             struct net_packet *packet = net->packets;
             if (packet && net->nodes[packet->to].gossip) {
                 net->packets = packet->next;
-                gossip_receive(net->nodes[packet->to].gossip, net->now_ms, &packet->source, packet->bytes, packet->size);
+                gossip_receive(net->nodes[packet->to].gossip, net->now_ms, &packet->source, packet->bytes,
+                               packet->size);
                 gossip_tick(net->nodes[packet->to].gossip, net->now_ms);
                 free(packet);
             }
@@ -164,8 +162,7 @@ static void brokers_short_of_memory_agree_once_they_have_it(void **unused)
     }
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_entry_is_applied_wholly_or_not_at_all),
         cmocka_unit_test(a_checkpoint_survives_any_failed_allocation),

@@ -4,8 +4,7 @@
 
 static const struct gossip_crypto crypto = {.seal = net_seal, .open = net_open};
 
-static struct seal make(const char *federation, uint8_t first_key, uint8_t second_key, uint64_t seed)
-{
+static struct seal make(const char *federation, uint8_t first_key, uint8_t second_key, uint64_t seed) {
     struct gossip_key keys[2];
     for (int i = 0; i < 2; i++) {
         memset(&keys[i], i == 0 ? first_key : second_key, sizeof keys[i]);
@@ -17,20 +16,17 @@ static struct seal make(const char *federation, uint8_t first_key, uint8_t secon
     return seal;
 }
 
-static long pass(struct seal *from, const struct seal *to, bool *own)
-{
+static long pass(struct seal *from, const struct seal *to, bool *own) {
     struct chance chance = {5};
     uint8_t sealed[GOSSIP_DATAGRAM_MAX], plain[SEAL_PLAIN_MAX];
     size_t size = seal_close(from, &crypto, &chance, (const uint8_t *)"hello", 5, sealed);
     assert_int_equal(size, 5 + SEAL_OVERHEAD);
     long opened = seal_open(to, &crypto, sealed, size, plain, own);
-    if (opened == 5)
-        assert_memory_equal(plain, "hello", 5);
+    if (opened == 5) assert_memory_equal(plain, "hello", 5);
     return opened;
 }
 
-static void the_first_key_seals_and_all_open(void **unused)
-{
+static void the_first_key_seals_and_all_open(void **unused) {
     (void)unused;
     struct seal old = make("home", 1, 0, 1), rotating = make("home", 2, 1, 2), done = make("home", 2, 0, 3);
     bool own;
@@ -43,16 +39,14 @@ static void the_first_key_seals_and_all_open(void **unused)
     assert_true(own);
 }
 
-static void another_federation_does_not_open(void **unused)
-{
+static void another_federation_does_not_open(void **unused) {
     (void)unused;
     struct seal here = make("home", 1, 0, 1), there = make("homer", 1, 0, 2);
     bool own;
     assert_int_equal(pass(&here, &there, &own), -1);
 }
 
-static void every_byte_counts(void **unused)
-{
+static void every_byte_counts(void **unused) {
     (void)unused;
     struct seal seal = make("home", 1, 0, 1);
     struct chance chance = {5};
@@ -68,8 +62,7 @@ static void every_byte_counts(void **unused)
     assert_int_equal(seal_open(&seal, &crypto, sealed, size, plain, &own), 5);
 }
 
-static void no_nonce_is_used_twice_even_when_the_counter_ends(void **unused)
-{
+static void no_nonce_is_used_twice_even_when_the_counter_ends(void **unused) {
     (void)unused;
     struct seal seal = make("home", 1, 0, 1);
     struct chance chance = {5};
@@ -77,8 +70,7 @@ static void no_nonce_is_used_twice_even_when_the_counter_ends(void **unused)
     uint8_t prefix[8];
     memcpy(prefix, seal.prefix, 8);
     for (int i = 0; i < 40; i++) {
-        if (i == 20)
-            seal.counter = UINT32_MAX - 3;
+        if (i == 20) seal.counter = UINT32_MAX - 3;
         assert_true(seal_close(&seal, &crypto, &chance, (const uint8_t *)"x", 1, sealed) > 0);
         memcpy(nonces[i], sealed + 5, 12);
         for (int j = 0; j < i; j++)
@@ -87,8 +79,7 @@ static void no_nonce_is_used_twice_even_when_the_counter_ends(void **unused)
     assert_memory_not_equal(prefix, seal.prefix, 8);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_first_key_seals_and_all_open),
         cmocka_unit_test(another_federation_does_not_open),

@@ -7,13 +7,11 @@
 
 #include "gossip/suspicion.h"
 
-static struct member_id id(uint8_t n)
-{
+static struct member_id id(uint8_t n) {
     return (struct member_id){{n}};
 }
 
-static void it_shrinks_with_independent_accusers_only(void **unused)
-{
+static void it_shrinks_with_independent_accusers_only(void **unused) {
     (void)unused;
     struct suspicion suspicion;
     struct member_id a = id(1), b = id(2), c = id(3), d = id(4), e = id(5);
@@ -31,8 +29,7 @@ static void it_shrinks_with_independent_accusers_only(void **unused)
     assert_false(suspicion_confirm(&suspicion, &e));
 }
 
-static void when_nobody_else_could_confirm_it_is_short_at_once(void **unused)
-{
+static void when_nobody_else_could_confirm_it_is_short_at_once(void **unused) {
     (void)unused;
     struct suspicion suspicion;
     struct member_id a = id(1), b = id(2);
@@ -43,8 +40,7 @@ static void when_nobody_else_could_confirm_it_is_short_at_once(void **unused)
     assert_int_equal(suspicion_timeout_ms(&suspicion, 1200, 3), 1200);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_shrinks_with_independent_accusers_only),
         cmocka_unit_test(when_nobody_else_could_confirm_it_is_short_at_once),

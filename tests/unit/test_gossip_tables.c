@@ -1,8 +1,7 @@
 /* The registry spreads, agrees and forgets as its owners say. */
 #include "gossip_net.h"
 
-static void put_rows(struct net *net, int at, int from, int to)
-{
+static void put_rows(struct net *net, int at, int from, int to) {
     for (int i = from; i < to; i++) {
         char filter[48];
         snprintf(filter, sizeof filter, "site/%d/row/%d", at, i);
@@ -10,8 +9,7 @@ static void put_rows(struct net *net, int at, int from, int to)
     }
 }
 
-static void tables_agree_at_40_percent_loss(void **state)
-{
+static void tables_agree_at_40_percent_loss(void **state) {
     (void)state;
     struct net *net = net_new(6, 31);
     net->loss_percent = 40;
@@ -28,8 +26,7 @@ static void tables_agree_at_40_percent_loss(void **state)
     net_free(net);
 }
 
-static void nine_of_ten_barriers_pass_within_300_ms_at_20_percent_loss(void **state)
-{
+static void nine_of_ten_barriers_pass_within_300_ms_at_20_percent_loss(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 32);
     net->loss_percent = 20;
@@ -47,8 +44,7 @@ static void nine_of_ten_barriers_pass_within_300_ms_at_20_percent_loss(void **st
     net_free(net);
 }
 
-static void a_burst_of_rows_is_batched_and_all_of_it_is_acknowledged(void **state)
-{
+static void a_burst_of_rows_is_batched_and_all_of_it_is_acknowledged(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 33);
     net_run(net, 1000);
@@ -66,8 +62,7 @@ static void a_burst_of_rows_is_batched_and_all_of_it_is_acknowledged(void **stat
     net_free(net);
 }
 
-static void who_comes_when_the_log_is_gone_gets_the_checkpoint(void **state)
-{
+static void who_comes_when_the_log_is_gone_gets_the_checkpoint(void **state) {
     (void)state;
     struct net *net = net_new(4, 34);
     for (int i = 0; i < 3; i++)
@@ -87,8 +82,7 @@ static void who_comes_when_the_log_is_gone_gets_the_checkpoint(void **state)
     net_free(net);
 }
 
-static void a_checkpoint_comes_from_others_when_its_owner_is_out_of_reach(void **state)
-{
+static void a_checkpoint_comes_from_others_when_its_owner_is_out_of_reach(void **state) {
     (void)state;
     struct net *net = net_new(4, 35);
     for (int i = 0; i < 3; i++)
@@ -107,8 +101,7 @@ static void a_checkpoint_comes_from_others_when_its_owner_is_out_of_reach(void *
     net_free(net);
 }
 
-static void what_was_deleted_does_not_come_back(void **state)
-{
+static void what_was_deleted_does_not_come_back(void **state) {
     (void)state;
     for (uint64_t seed = 1; seed <= 5; seed++) {
         struct net *net = net_new_running(4, 40 + seed);
@@ -139,15 +132,13 @@ static void what_was_deleted_does_not_come_back(void **state)
     }
 }
 
-static void rows_of_the_dead_are_hidden_and_come_back_with_them(void **state)
-{
+static void rows_of_the_dead_are_hidden_and_come_back_with_them(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 50);
     put_rows(net, 1, 0, 10);
     net_run(net, 500);
     for (int i = 0; i < 3; i++)
-        if (i != 1)
-            net->cut[i][1] = net->cut[1][i] = true;
+        if (i != 1) net->cut[i][1] = net->cut[1][i] = true;
     net_run(net, 5000);
     assert_int_equal(net->nodes[0].sees[1], MEMBER_DOWN);
     assert_false(net_has_row(net, 0, 1, "site/1/row/5"));
@@ -157,8 +148,7 @@ static void rows_of_the_dead_are_hidden_and_come_back_with_them(void **state)
     net_free(net);
 }
 
-static void who_leaves_is_gone_at_once_and_was_heard(void **state)
-{
+static void who_leaves_is_gone_at_once_and_was_heard(void **state) {
     (void)state;
     struct net *net = net_new_running(5, 51);
     put_rows(net, 4, 0, 3);
@@ -182,8 +172,7 @@ static void who_leaves_is_gone_at_once_and_was_heard(void **state)
     net_free(net);
 }
 
-static void a_broker_alone_leaves_at_once(void **state)
-{
+static void a_broker_alone_leaves_at_once(void **state) {
     (void)state;
     struct net *net = net_new(1, 52);
     net_start(net, 0);
@@ -192,8 +181,7 @@ static void a_broker_alone_leaves_at_once(void **state)
     net_free(net);
 }
 
-static uint64_t trace_of(uint64_t seed)
-{
+static uint64_t trace_of(uint64_t seed) {
     struct net *net = net_new(5, seed);
     net->loss_percent = 15;
     net->delay_max_ms = 10;
@@ -210,8 +198,7 @@ static uint64_t trace_of(uint64_t seed)
     return trace;
 }
 
-static void the_same_seed_gives_the_same_trace(void **state)
-{
+static void the_same_seed_gives_the_same_trace(void **state) {
     (void)state;
     uint64_t first = trace_of(77);
     void *shift = malloc(12345); /* memory lies elsewhere the second time */
@@ -220,8 +207,7 @@ static void the_same_seed_gives_the_same_trace(void **state)
     free(shift);
 }
 
-static void an_idle_broker_sends_under_4_kib_a_second(void **state)
-{
+static void an_idle_broker_sends_under_4_kib_a_second(void **state) {
     (void)state;
     struct net *net = net_new_running(20, 53);
     for (int i = 0; i < 20; i++)
@@ -237,16 +223,13 @@ static void an_idle_broker_sends_under_4_kib_a_second(void **state)
     net_free(net);
 }
 
-static bool row_of_the_first_is_everywhere(struct net *net)
-{
+static bool row_of_the_first_is_everywhere(struct net *net) {
     for (int i = 0; i < net->count; i++)
-        if (!net_has_row(net, i, 0, "site/0/row/0"))
-            return false;
+        if (!net_has_row(net, i, 0, "site/0/row/0")) return false;
     return true;
 }
 
-static void beyond_the_eager_limit_rumours_carry_a_row_to_all_within_a_second(void **state)
-{
+static void beyond_the_eager_limit_rumours_carry_a_row_to_all_within_a_second(void **state) {
     (void)state;
     uint64_t worst = 0;
     for (uint64_t seed = 1; seed <= 2; seed++) {
@@ -267,8 +250,7 @@ static void beyond_the_eager_limit_rumours_carry_a_row_to_all_within_a_second(vo
     assert_true(worst <= 1000);
 }
 
-static void no_datagram_is_over_1200_bytes_and_the_largest_come_close(void **state)
-{
+static void no_datagram_is_over_1200_bytes_and_the_largest_come_close(void **state) {
     (void)state;
     struct net *net = net_new(3, 54);
     for (int i = 0; i < 3; i++) {
@@ -294,8 +276,7 @@ static void no_datagram_is_over_1200_bytes_and_the_largest_come_close(void **sta
     net_free(net);
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(tables_agree_at_40_percent_loss),
         cmocka_unit_test(nine_of_ten_barriers_pass_within_300_ms_at_20_percent_loss),

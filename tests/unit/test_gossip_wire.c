@@ -4,16 +4,14 @@
 #include "gossip/signed.h"
 
 static uint64_t state = 0x123456789abcdefu;
-static uint32_t roll(uint32_t bound)
-{
+static uint32_t roll(uint32_t bound) {
     state ^= state << 13;
     state ^= state >> 7;
     state ^= state << 17;
     return (uint32_t)((state >> 20) % bound);
 }
 
-static void numbers_of_every_width_come_back(void **unused)
-{
+static void numbers_of_every_width_come_back(void **unused) {
     (void)unused;
     static const uint64_t numbers[] = {0, 1, 127, 128, 255, 256, 65535, 65536, UINT32_MAX, 1ull << 32, UINT64_MAX};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
@@ -33,8 +31,7 @@ static void numbers_of_every_width_come_back(void **unused)
     }
 }
 
-static void what_does_not_fit_is_not_written(void **unused)
-{
+static void what_does_not_fit_is_not_written(void **unused) {
     (void)unused;
     uint8_t bytes[8];
     struct wire_out out;
@@ -48,11 +45,10 @@ static void what_does_not_fit_is_not_written(void **unused)
     assert_int_equal(out.size, 8);
 }
 
-static void a_length_is_believed_only_when_its_bytes_are_there(void **unused)
-{
+static void a_length_is_believed_only_when_its_bytes_are_there(void **unused) {
     (void)unused;
-    static const uint8_t huge_array[] = {0xdd, 0xff, 0xff, 0xff, 0xff}, large_array[] = {0xdc, 0xff, 0xff, 0}, huge_bin[] = {0xc6, 0x7f, 0xff, 0xff, 0xff, 1},
-                         bin[] = {0xc5, 0xff, 0xff, 1};
+    static const uint8_t huge_array[] = {0xdd, 0xff, 0xff, 0xff, 0xff}, large_array[] = {0xdc, 0xff, 0xff, 0},
+                         huge_bin[] = {0xc6, 0x7f, 0xff, 0xff, 0xff, 1}, bin[] = {0xc5, 0xff, 0xff, 1};
     struct wire_in in;
     size_t size;
     wire_in_init(&in, huge_array, sizeof huge_array);
@@ -69,8 +65,7 @@ static void a_length_is_believed_only_when_its_bytes_are_there(void **unused)
     assert_true(in.failed && size == 0);
 }
 
-static void unknown_messages_and_more_fields_are_passed_over(void **unused)
-{
+static void unknown_messages_and_more_fields_are_passed_over(void **unused) {
     (void)unused;
     uint8_t bytes[200];
     struct wire_out out;
@@ -95,21 +90,34 @@ static void unknown_messages_and_more_fields_are_passed_over(void **unused)
     assert_false(in.failed);
 }
 
-static void every_kind_of_message_comes_back_at_its_largest_beside_the_largest_header(void **unused)
-{
+static void every_kind_of_message_comes_back_at_its_largest_beside_the_largest_header(void **unused) {
     (void)unused;
     static uint8_t blob[2000], key[GOSSIP_PUBLIC_KEY_SIZE];
-    static const size_t sizes[] = {[MESSAGE_HEAD] = MESSAGE_BLOB_MAX, [MESSAGE_ENTRY] = MESSAGE_BLOB_MAX, [MESSAGE_TOKEN] = MESSAGE_TOKEN_MAX,
-                                   [MESSAGE_REFUSED] = MESSAGE_REASON_MAX, [MESSAGE_BUCKETS] = MESSAGE_BUCKET_COUNT * 8,
-                                   [MESSAGE_VERSIONS] = MESSAGE_VERSIONS_MAX * MESSAGE_VERSION_SIZE, [MESSAGE_CHUNK] = MESSAGE_CHUNK_SIZE, [MESSAGE_SEEN_AT] = 0};
+    static const size_t sizes[] = {[MESSAGE_HEAD] = MESSAGE_BLOB_MAX,
+                                   [MESSAGE_ENTRY] = MESSAGE_BLOB_MAX,
+                                   [MESSAGE_TOKEN] = MESSAGE_TOKEN_MAX,
+                                   [MESSAGE_REFUSED] = MESSAGE_REASON_MAX,
+                                   [MESSAGE_BUCKETS] = MESSAGE_BUCKET_COUNT * 8,
+                                   [MESSAGE_VERSIONS] = MESSAGE_VERSIONS_MAX * MESSAGE_VERSION_SIZE,
+                                   [MESSAGE_CHUNK] = MESSAGE_CHUNK_SIZE,
+                                   [MESSAGE_SEEN_AT] = 0};
     for (int kind = MESSAGE_HEAD; kind <= MESSAGE_SEEN_AT; kind++) {
         uint8_t bytes[1167];
         struct wire_out out;
         struct wire_in in;
-        struct packet_header header = {.epoch = UINT64_MAX, .incarnation = UINT64_MAX, .sequence = UINT64_MAX, .holds_epoch = UINT64_MAX,
-                                       .holds_incarnation = UINT64_MAX, .holds_sequence = UINT64_MAX},
+        struct packet_header header = {.epoch = UINT64_MAX,
+                                       .incarnation = UINT64_MAX,
+                                       .sequence = UINT64_MAX,
+                                       .holds_epoch = UINT64_MAX,
+                                       .holds_incarnation = UINT64_MAX,
+                                       .holds_sequence = UINT64_MAX},
                              header_back;
-        struct message message = {.kind = (enum message_kind)kind, .number = UINT64_MAX, .flag = true, .key = key, .bytes = blob, .size = sizes[kind],
+        struct message message = {.kind = (enum message_kind)kind,
+                                  .number = UINT64_MAX,
+                                  .flag = true,
+                                  .key = key,
+                                  .bytes = blob,
+                                  .size = sizes[kind],
                                   .version = {.epoch = UINT64_MAX, .incarnation = UINT64_MAX, .sequence = UINT64_MAX},
                                   .address = {.family = 6, .ip = {1, 2, 3}, .port = 65535}},
                        back;
@@ -129,8 +137,7 @@ static void every_kind_of_message_comes_back_at_its_largest_beside_the_largest_h
 }
 
 /* Random changes of a good packet: nothing but a result may come of it (the sanitizers watch). */
-static void mutate(uint8_t *bytes, size_t *size, size_t max)
-{
+static void mutate(uint8_t *bytes, size_t *size, size_t max) {
     for (uint32_t changes = 1 + roll(4); changes > 0; changes--) {
         size_t at = *size ? roll((uint32_t)*size) : 0;
         switch (roll(5)) {
@@ -138,19 +145,18 @@ static void mutate(uint8_t *bytes, size_t *size, size_t max)
         case 1: bytes[at] ^= (uint8_t)(1u << roll(8)); break;
         case 2: *size = at; break;
         case 3:
-            if (*size < max)
-                bytes[(*size)++] = (uint8_t)roll(256);
+            if (*size < max) bytes[(*size)++] = (uint8_t)roll(256);
             break;
         default: { /* tags are where the structure is */
-            static const uint8_t tags[] = {0xc4, 0xc5, 0xc6, 0xd9, 0xdb, 0xdc, 0xdd, 0xde, 0xcf, 0x9f, 0x90, 0x8f, 0xc1, 0xff};
+            static const uint8_t tags[] = {0xc4, 0xc5, 0xc6, 0xd9, 0xdb, 0xdc, 0xdd,
+                                           0xde, 0xcf, 0x9f, 0x90, 0x8f, 0xc1, 0xff};
             bytes[at] = tags[roll(sizeof tags)];
         }
         }
     }
 }
 
-static void mutated_packets_are_counted_and_harm_nothing(void **unused)
-{
+static void mutated_packets_are_counted_and_harm_nothing(void **unused) {
     (void)unused;
     enum { SAMPLES_MAX = 300 };
     static struct net_packet samples[SAMPLES_MAX];
@@ -166,8 +172,7 @@ static void mutated_packets_are_counted_and_harm_nothing(void **unused)
         snprintf(filter, sizeof filter, "m/%d", i);
         net_row(net, 1, filter, true);
         for (struct net_packet *packet = net->packets; packet && sample_count < SAMPLES_MAX; packet = packet->next)
-            if (packet->to == 0)
-                samples[sample_count++] = *packet;
+            if (packet->to == 0) samples[sample_count++] = *packet;
         net_run(net, 30);
     }
     assert_true(net_until(net, net_agreed, 5000));
@@ -199,8 +204,7 @@ static void mutated_packets_are_counted_and_harm_nothing(void **unused)
             assert_true(datagram.size <= GOSSIP_DATAGRAM_MAX);
         while (gossip_next_event(target, &event))
             net_note_event(net, 0, &event);
-        if (i % 100 == 0)
-            gossip_tick(target, net->now_ms);
+        if (i % 100 == 0) gossip_tick(target, net->now_ms);
     }
     struct gossip_counters counters;
     gossip_read_counters(target, &counters);
@@ -211,8 +215,7 @@ static void mutated_packets_are_counted_and_harm_nothing(void **unused)
     net_free(net);
 }
 
-static void signed_objects_do_not_pass_for_each_other(void **unused)
-{
+static void signed_objects_do_not_pass_for_each_other(void **unused) {
     (void)unused;
     struct net_identity identity = {.public_key = {4, 1}};
     struct gossip_crypto crypto = {.context = &identity, .sign = net_sign, .sha256 = net_sha256};
@@ -228,8 +231,7 @@ static void signed_objects_do_not_pass_for_each_other(void **unused)
     assert_false(head_read(bytes, size - 1, &back));
 }
 
-int main(void)
-{
+int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_of_every_width_come_back),
         cmocka_unit_test(what_does_not_fit_is_not_written),

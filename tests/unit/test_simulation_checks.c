@@ -28,29 +28,34 @@ static int close_world(void **state) {
 static void add_subscription(struct world *world, size_t client, const char *filter, uint8_t qos, uint64_t granted_us) {
     char text[64];
     strcpy(text, filter);
-    journal_add_subscription(&world->journal, &(struct journal_subscription){.client = client, .filter = text, .qos = qos, .granted_us = granted_us,
-                                                                             .ended_us = JOURNAL_NEVER});
+    journal_add_subscription(
+        &world->journal,
+        &(struct journal_subscription){
+            .client = client, .filter = text, .qos = qos, .granted_us = granted_us, .ended_us = JOURNAL_NEVER});
 }
 
 static size_t add_publication(struct world *world, const char *topic, uint8_t qos, uint64_t sent_us) {
     char text[64];
     strcpy(text, topic);
-    return journal_add_publication(&world->journal, &(struct journal_publication){.topic = text, .qos = qos, .size = 16, .sent_us = sent_us,
-                                                                                  .acked_us = sent_us + 1});
+    return journal_add_publication(
+        &world->journal, &(struct journal_publication){
+                             .topic = text, .qos = qos, .size = 16, .sent_us = sent_us, .acked_us = sent_us + 1});
 }
 
 static void add_receipt(struct world *world, size_t client, size_t publication, uint8_t qos) {
     uint64_t number;
     const char *topic = world->journal.publications[publication].topic;
     uint8_t *payload = journal_payload_new(&world->journal, publication);
-    assert_true(journal_receive(&world->journal, topic, strlen(topic), payload, 16, &(struct journal_receipt){.client = client, .qos = qos}, &number));
+    assert_true(journal_receive(&world->journal, topic, strlen(topic), payload, 16,
+                                &(struct journal_receipt){.client = client, .qos = qos}, &number));
     assert_int_equal(number, publication);
     free(payload);
 }
 
 static bool is_good(const struct world *world, enum checks_repeats repeats) {
     char why[CHECKS_WHY];
-    return checks_never(world, why) && checks_delivery(world, 0, repeats, why) && checks_order(world, why) && checks_acknowledged(world, why);
+    return checks_never(world, why) && checks_delivery(world, 0, repeats, why) && checks_order(world, why) &&
+           checks_acknowledged(world, why);
 }
 
 static void filters_match_as_the_specification_says(void **state) {
@@ -59,13 +64,27 @@ static void filters_match_as_the_specification_says(void **state) {
         const char *filter, *topic;
         bool matches;
     } rules[] = {
-        {"sport/tennis/player1/#", "sport/tennis/player1", true}, {"sport/tennis/player1/#", "sport/tennis/player1/score/wimbledon", true},
-        {"sport/#", "sport", true}, {"#", "a/b", true}, {"sport/tennis/+", "sport/tennis/player1", true},
-        {"sport/tennis/+", "sport/tennis/player1/ranking", false}, {"sport/+", "sport", false}, {"sport/+", "sport/", true},
-        {"+/+", "/finance", true}, {"/+", "/finance", true}, {"+", "/finance", false}, {"#", "$SYS/a", false}, {"+/a", "$SYS/a", false},
-        {"$SYS/#", "$SYS/a", true}, {"a/b", "a/bc", false}, {"a/bc", "a/b", false}, {"a/b", "a/b/c", false}, {"a", "a", true},
+        {"sport/tennis/player1/#", "sport/tennis/player1", true},
+        {"sport/tennis/player1/#", "sport/tennis/player1/score/wimbledon", true},
+        {"sport/#", "sport", true},
+        {"#", "a/b", true},
+        {"sport/tennis/+", "sport/tennis/player1", true},
+        {"sport/tennis/+", "sport/tennis/player1/ranking", false},
+        {"sport/+", "sport", false},
+        {"sport/+", "sport/", true},
+        {"+/+", "/finance", true},
+        {"/+", "/finance", true},
+        {"+", "/finance", false},
+        {"#", "$SYS/a", false},
+        {"+/a", "$SYS/a", false},
+        {"$SYS/#", "$SYS/a", true},
+        {"a/b", "a/bc", false},
+        {"a/bc", "a/b", false},
+        {"a/b", "a/b/c", false},
+        {"a", "a", true},
     };
-    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++) assert_int_equal(checks_matches(rules[i].filter, rules[i].topic), rules[i].matches);
+    for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
+        assert_int_equal(checks_matches(rules[i].filter, rules[i].topic), rules[i].matches);
 }
 
 static void one_copy_is_good_none_and_two_are_not(void **state) {
@@ -117,7 +136,8 @@ static void subscription_granted_later_may_miss_it(void **state) {
 static void other_order_is_not_good(void **state) {
     struct world *world = *state;
     add_subscription(world, 1, "#", 2, 10);
-    size_t first = add_publication(world, "a", 1, 20), other = add_publication(world, "b", 1, 21), second = add_publication(world, "a", 1, 22);
+    size_t first = add_publication(world, "a", 1, 20), other = add_publication(world, "b", 1, 21),
+           second = add_publication(world, "a", 1, 22);
     add_receipt(world, 1, other, 1);
     add_receipt(world, 1, first, 1);
     add_receipt(world, 1, second, 1);
@@ -142,7 +162,8 @@ static void damaged_payload_is_not_good(void **state) {
     uint64_t number;
     add_subscription(world, 1, "a", 0, 10);
     add_receipt(world, 1, add_publication(world, "a", 0, 20), 0);
-    assert_false(journal_receive(&world->journal, "a", 1, (const uint8_t *)"0 .............x", 16, &(struct journal_receipt){.client = 1}, &number));
+    assert_false(journal_receive(&world->journal, "a", 1, (const uint8_t *)"0 .............x", 16,
+                                 &(struct journal_receipt){.client = 1}, &number));
     assert_false(is_good(world, CHECKS_ONCE));
 }
 

@@ -52,7 +52,8 @@ static void events_fire_in_time_order_and_equal_times_in_push_order(void **state
     push_mark(heap, log, 'b', 20);
     push_mark(heap, log, 'e', 30);
     push_mark(heap, log, 'z', 1000);
-    while (heap_step(heap, 100)) continue;
+    while (heap_step(heap, 100))
+        continue;
     assert_string_equal(log, "abcde");
     assert_int_equal(heap_now_us(heap), 100);
     push_mark(heap, log, 'y', 0);
@@ -69,7 +70,8 @@ static void heap_sorts_ten_thousand_events(void **state) {
     struct heap *heap = heap_new();
     char log[10001] = "";
     dice_init(&dice, 1, "test");
-    for (unsigned i = 0; i < 10000; i++) push_mark(heap, log, 'x', dice_below(&dice, 1000));
+    for (unsigned i = 0; i < 10000; i++)
+        push_mark(heap, log, 'x', dice_below(&dice, 1000));
     uint64_t last = 0;
     while (heap_step(heap, 2000)) {
         if (heap_now_us(heap) < last) fail();
@@ -99,10 +101,12 @@ struct rig {
     struct site sites[HOSTS];
 };
 
-static void on_datagram(void *context, uint16_t port, const struct gossip_address *from, const uint8_t *bytes, size_t size) {
+static void on_datagram(void *context, uint16_t port, const struct gossip_address *from, const uint8_t *bytes,
+                        size_t size) {
     struct site *site = context;
     (void)port;
-    trace_line(&site->rig->trace, heap_now_us(site->rig->heap), "host", "%zu gets %zu bytes from %u", site->host, size, from->ip[3]);
+    trace_line(&site->rig->trace, heap_now_us(site->rig->heap), "host", "%zu gets %zu bytes from %u", site->host, size,
+               from->ip[3]);
     if (strlen(site->log) + 2 < sizeof site->log) strncat(site->log, (const char *)bytes, 1);
     site->messages++;
 }
@@ -153,7 +157,8 @@ static void rig_open(struct rig *rig, uint64_t seed, const struct network_weathe
     if (weather != NULL) network_set_weather(rig->network, weather);
     for (size_t i = 0; i < HOSTS; i++) {
         rig->sites[i].rig = rig;
-        struct network_ports ports = {&rig->sites[i], on_datagram, on_accept, on_connected, on_bytes, on_writable, on_closed};
+        struct network_ports ports = {&rig->sites[i], on_datagram, on_accept, on_connected,
+                                      on_bytes,       on_writable, on_closed};
         rig->sites[i].host = network_add_host(rig->network, &ports);
     }
 }
@@ -165,7 +170,8 @@ static void rig_close(struct rig *rig) {
 
 static void rig_run_ms(struct rig *rig, uint64_t ms) {
     uint64_t until = heap_now_us(rig->heap) + ms * HEAP_MS;
-    while (heap_step(rig->heap, until)) continue;
+    while (heap_step(rig->heap, until))
+        continue;
 }
 
 static void rig_shout(struct rig *rig, size_t from, size_t to, char what) {
@@ -192,12 +198,14 @@ static void datagrams_are_lost_doubled_and_overtake_as_the_weather_says(void **s
     (void)state;
     struct rig rig;
     rig_open(&rig, 5, &(struct network_weather){.delay_us = 1000, .loss_ppm = 200000, .duplicate_ppm = 100000});
-    for (unsigned i = 0; i < 10000; i++) rig_shout(&rig, 0, 1, 'x');
+    for (unsigned i = 0; i < 10000; i++)
+        rig_shout(&rig, 0, 1, 'x');
     rig_run_ms(&rig, 10);
     assert_in_range(rig.sites[1].messages, 8600, 9000); /* 80 % of them, and a tenth of those twice */
     rig_close(&rig);
     rig_open(&rig, 5, &(struct network_weather){.delay_us = 1000, .jitter_us = 5000});
-    for (char c = 'a'; c <= 'z'; c++) rig_shout(&rig, 0, 1, c);
+    for (char c = 'a'; c <= 'z'; c++)
+        rig_shout(&rig, 0, 1, c);
     rig_run_ms(&rig, 10);
     assert_int_equal(rig.sites[1].messages, 26);
     assert_string_not_equal(rig.sites[1].log, "abcdefghijklmnopqrstuvwxyz");
@@ -276,10 +284,12 @@ static void dead_process_refuses_and_dead_host_is_silent(void **state) {
 static void stream_keeps_order_in_any_weather_and_close_comes_last(void **state) {
     (void)state;
     struct rig rig;
-    rig_open(&rig, 9, &(struct network_weather){.delay_us = 1000, .jitter_us = 20000, .loss_ppm = 100000, .piece_bytes = 3});
+    rig_open(&rig, 9,
+             &(struct network_weather){.delay_us = 1000, .jitter_us = 20000, .loss_ppm = 100000, .piece_bytes = 3});
     rig_dial(&rig, 0, 1);
     rig_run_ms(&rig, 1000);
-    for (char c = 'a'; c <= 'z'; c++) network_send(rig.network, rig.sites[0].end, (const uint8_t[]){'1', '2', '3', '4', '5', (uint8_t)c}, 6);
+    for (char c = 'a'; c <= 'z'; c++)
+        network_send(rig.network, rig.sites[0].end, (const uint8_t[]){'1', '2', '3', '4', '5', (uint8_t)c}, 6);
     network_close(rig.network, rig.sites[0].end);
     rig_run_ms(&rig, 20000);
     assert_string_equal(rig.sites[1].log, "AabcdefghijklmnopqrstuvwxyzX");
@@ -375,8 +385,14 @@ static void full_window_says_when_it_is_writable_again(void **state) {
 
 static uint64_t storm(uint64_t seed) {
     struct rig rig;
-    rig_open(&rig, seed, &(struct network_weather){.delay_us = 1000, .jitter_us = 3000, .loss_ppm = 100000, .duplicate_ppm = 50000, .late_ppm = 10000,
-                                                   .late_us = 50000, .piece_bytes = 10});
+    rig_open(&rig, seed,
+             &(struct network_weather){.delay_us = 1000,
+                                       .jitter_us = 3000,
+                                       .loss_ppm = 100000,
+                                       .duplicate_ppm = 50000,
+                                       .late_ppm = 10000,
+                                       .late_us = 50000,
+                                       .piece_bytes = 10});
     rig_dial(&rig, 0, 1);
     rig_run_ms(&rig, 2000);
     for (unsigned i = 0; i < 200; i++) {

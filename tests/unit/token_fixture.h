@@ -57,8 +57,10 @@ static inline char *fixture_claims(const struct auth_key *issuer, const struct a
     assert_non_null(text);
     fixture_thumbprint(issuer, iss);
     fixture_thumbprint(holder, jkt);
-    sprintf(text, "{\"iss\":\"%s\",\"sub\":\"edge-4\",\"aud\":\"hobnob:broker\",\"jti\":\"x\",\"iat\":%lld,\"exp\":%lld,\"cnf\":{\"jkt\":\"%s\"}%s}", iss,
-            (long long)FIXTURE_NOW - 100, (long long)FIXTURE_NOW + 7200, jkt, extra);
+    sprintf(text,
+            "{\"iss\":\"%s\",\"sub\":\"edge-4\",\"aud\":\"hobnob:broker\",\"jti\":\"x\",\"iat\":%lld,\"exp\":%lld,"
+            "\"cnf\":{\"jkt\":\"%s\"}%s}",
+            iss, (long long)FIXTURE_NOW - 100, (long long)FIXTURE_NOW + 7200, jkt, extra);
     return text;
 }
 
@@ -66,7 +68,11 @@ static inline char *fixture_claims(const struct auth_key *issuer, const struct a
 static inline char *fixture_minted(const struct auth_key *issuer, const struct auth_key *holder) {
     char subject[] = "edge-4", audience[] = AUTH_AUDIENCE_BROKER, *token = NULL;
     static const uint8_t entropy[16] = {7};
-    struct auth_claims claims = {.subject = subject, .audience = audience, .issued_at_s = FIXTURE_NOW - 100, .expires_at_s = FIXTURE_NOW + 7200, .key_bound = true};
+    struct auth_claims claims = {.subject = subject,
+                                 .audience = audience,
+                                 .issued_at_s = FIXTURE_NOW - 100,
+                                 .expires_at_s = FIXTURE_NOW + 7200,
+                                 .key_bound = true};
     auth_key_thumbprint(holder, claims.key_thumbprint);
     assert_int_equal(auth_token_mint(&claims, issuer, entropy, &token), AUTH_OK);
     return token;
