@@ -222,6 +222,22 @@ class Partition(SystemTest):
             payloads = receivers[name].payloads()
             self.assertEqual(len(payloads), len(set(payloads)), f"no message twice at {name}")
 
+    def test_a_short_cut_loses_nothing_at_qos_1_and_2(self):
+        """Too short for anybody to be declared down: the link goes on where it was, or the next one does."""
+        fed = self.fed
+        receiver = self.closing(Paho(fed["edge-3"]))
+        receiver.subscribe("cut/#", qos=2)
+        publisher = self.closing(Paho(fed["edge-1"]))
+        for number in range(30):
+            if number in (10, 20):
+                self.cable("edge-3", "down" if number == 10 else "up")
+            for qos in (1, 2):
+                publisher.publish(f"cut/{qos}", b"%d" % number, qos)
+            time.sleep(0.05)  # the publisher's own pace: the cut lasts half a second
+        receiver.wait_count(60)
+        for qos in (1, 2):
+            self.assertEqual([int(p) for p in receiver.payloads(f"cut/{qos}")], list(range(30)))
+
     def test_cables_pulled_one_after_the_other(self):
         fed = self.fed
         for name in THREE:
