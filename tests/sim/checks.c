@@ -92,7 +92,7 @@ static bool came_before(const struct journal *journal, size_t at) {
 static bool receipt_is_due(const struct world *world, size_t at, char why[CHECKS_WHY]) {
     const struct journal_receipt *receipt = &world->journal.receipts[at];
     const struct journal_publication *publication = &world->journal.publications[receipt->publication];
-    bool unwanted = !due(world, receipt->client, publication).may, twice = receipt->qos != 1 && !receipt->retain && came_before(&world->journal, at);
+    bool unwanted = !due(world, receipt->client, publication).may, twice = publication->qos != 1 && receipt->qos != 1 && !receipt->retain && came_before(&world->journal, at);
     if (unwanted || twice)
         snprintf(why, CHECKS_WHY, "publication %llu (%s, QoS %u) reached %s %s", (unsigned long long)receipt->publication, publication->topic,
                  publication->qos, sim_client_id(world->clients[receipt->client]), unwanted ? "unwanted" : "twice in one session");
