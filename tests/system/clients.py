@@ -16,7 +16,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from harness import DEADLINE_S, inside, wait_until
+from harness import DEADLINE_S, MORTAL, in_namespace, inside, wait_until
 
 Message = collections.namedtuple("Message", "topic payload qos retain properties", defaults=(None,))
 V311, V5 = paho.MQTTv311, paho.MQTTv5
@@ -40,21 +40,17 @@ class Receiver:
         return list(self.messages)
 
 
-def in_namespace(broker, command):
-    return (["nsenter", "-t", str(broker.namespace.pid), "-n"] if broker.namespace else []) + command
-
-
 class MosquittoSub(Receiver):
     """mosquitto_sub; the constructor returns once its SUBACK is here."""
 
     def __init__(self, broker, *filters, qos=0, version="mqttv311", options=()):
         super().__init__()
         self.name = f"mosquitto_sub at {broker.name}"
-        command = ["stdbuf", "-oL", "mosquitto_sub", "-h", broker.host, "-p", str(broker.mqtt_port), "-q", str(qos), "-V", version, "-d",
+        command = [*MORTAL, "stdbuf", "-oL", "mosquitto_sub", "-h", broker.host, "-p", str(broker.mqtt_port), "-q", str(qos), "-V", version, "-d",
                    "-F", "MSG %q %r %t\t%x", *options]
         for item in filters:
             command += ["-t", item]
-        self.process = subprocess.Popen(in_namespace(broker, command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.process = subprocess.Popen(in_namespace(broker.namespace, command), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.subscribed = threading.Event()
         self.noise = []
         self.reader = threading.Thread(target=self._read, daemon=True)
@@ -90,7 +86,7 @@ def mosquitto_pub(broker, topic, payload, qos=0, retain=False, version="mqttv311
     command = ["mosquitto_pub", "-h", broker.host, "-p", str(broker.mqtt_port), "-t", topic, "-q", str(qos), "-V", version]
     command += ["-r"] if retain else []
     command += ["-s"] if payload else ["-n"]
-    done = subprocess.run(in_namespace(broker, command), input=payload, capture_output=True, timeout=60)
+    done = subprocess.run(in_namespace(broker.namespace, command), input=payload, capture_output=True, timeout=60)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stderr.decode()}"
 
 

@@ -99,8 +99,10 @@ def environment():
                 UBSAN_OPTIONS=os.environ.get("UBSAN_OPTIONS", "print_stacktrace=1"))
 
 
-def proxies_off():
-    return urllib.request.build_opener(urllib.request.ProxyHandler({}))
+# Before a command: it is not to outlive the tests, however they end.
+MORTAL = ["setpriv", "--pdeathsig", "KILL"]
+
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no proxy, whatever the environment says
 
 
 class Daemon:
@@ -122,9 +124,7 @@ class Daemon:
 
     def spawn(self):
         assert self.process is None or self.process.poll() is not None, f"{self.name} runs already"
-        command = [str(part) for part in self.command()]
-        if self.namespace:
-            command = ["nsenter", "-t", str(self.namespace.pid), "-n"] + command
+        command = in_namespace(self.namespace, MORTAL + [str(part) for part in self.command()])
         with open(self.log_path, "ab") as log:
             log.write(f"---- {' '.join(command)}\n".encode())
             log.flush()
@@ -220,7 +220,7 @@ class Broker(Daemon):
         """Status and body of the admin port's answer."""
         with inside(self.namespace):
             try:
-                with proxies_off().open(self.admin + path, timeout=5) as answer:
+                with DIRECT.open(self.admin + path, timeout=5) as answer:
                     return answer.status, answer.read().decode()
             except urllib.error.HTTPError as error:
                 return error.code, error.read().decode()
@@ -385,6 +385,11 @@ class Namespace:
         self.process.stdin.close()
         self.process.wait(10)
         self.process.stdout.close()
+
+
+def in_namespace(namespace, command):
+    """The command, as it runs in the namespace (None: here). What it starts has the process id of the command itself."""
+    return (["nsenter", "-t", str(namespace.pid), "-n"] if namespace else []) + command
 
 
 @contextlib.contextmanager
