@@ -48,7 +48,7 @@ struct hello {
     uint64_t epoch;
     const uint8_t *token;
     size_t token_size;
-    uint64_t stream;     /* names the numbering below within the epoch */
+    uint64_t stream;     /* names the numbering below */
     uint64_t first;      /* sequence of the first publication that can still come */
     uint64_t seen_epoch; /* of the receiver's numbering: whose publications were seen, 0 if none */
     uint64_t seen_stream;

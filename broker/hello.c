@@ -25,13 +25,12 @@ static bool ours_is_on_its_way(const struct federation *federation, const struct
 }
 
 /* Compares numbers with the peer's: what it has, and where its own begin. False if it claims more than was sent. */
-static bool agree_on_numbers(struct federation *federation, struct peer *peer, const struct hello *hello) {
-    if (hello->seen_epoch == federation->epoch && hello->seen_stream == peer->stream &&
-        !outbox_acknowledge(&peer->outbox, hello->expected))
-        return false;
+static bool agree_on_numbers(struct peer *peer, const struct hello *hello) {
+    /* By the stream alone: it is another one in every run, and goes on when a running broker raises its epoch. */
+    if (hello->seen_stream == peer->stream && !outbox_acknowledge(&peer->outbox, hello->expected)) return false;
     outbox_rewind(&peer->outbox);
-    if (peer->seen_epoch != hello->epoch || peer->seen_stream != hello->stream) {
-        peer->seen_epoch = hello->epoch;
+    peer->seen_epoch = hello->epoch;
+    if (peer->seen_stream != hello->stream) {
         peer->seen_stream = hello->stream;
         peer->expected = hello->first;
     }
@@ -115,7 +114,7 @@ void link_on_hello(struct federation *federation, struct link *link, const struc
         peer->link = link; /* so that the end of the other is no loss of the link */
         link_end(federation, other, BYE_DUPLICATE, "another link goes on");
     }
-    if (!agree_on_numbers(federation, peer, hello)) {
+    if (!agree_on_numbers(peer, hello)) {
         link_malformed(federation, link, "acknowledges publications that were not sent");
         return;
     }

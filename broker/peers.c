@@ -58,7 +58,7 @@ struct peer *peers_make(struct federation *federation, const struct peer_id *id)
     peer->joins_void_ms = peer->review_ms = peer->replay_ms = UINT64_MAX;
     peer->backoff_ms = BACKOFF_MIN_MS;
     /* Not counted: a broker that lost its disk may run twice under one epoch for a moment. */
-    peer->stream = federation_random(federation);
+    peer->stream = federation_random(federation) ^ federation->epoch * 0x9e3779b97f4a7c15u; /* apart from other runs */
     uint64_t seed = federation_random(federation);
     names_init(&peer->newpub, seed);
     names_init(&peer->newsub, seed);
