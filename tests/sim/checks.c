@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENDING_US (10000u * HEAP_MS) /* after a subscription's end its last messages may still be under way, or its broker paused */
+#define ENDING_US                                                                                                      \
+    (10000u * HEAP_MS) /* after a subscription's end its last messages may still be under way, or its broker paused */
 
 bool checks_matches(const char *filter, const char *topic) {
     if (topic[0] == '$' && (filter[0] == '+' || filter[0] == '#')) return false;
@@ -54,15 +55,19 @@ static struct due due(const struct world *world, size_t client, const struct jou
     return result;
 }
 
-static bool copies_are_due(const struct world *world, size_t number, size_t client, uint32_t copies, enum checks_repeats repeats, char why[CHECKS_WHY]) {
+static bool copies_are_due(const struct world *world, size_t number, size_t client, uint32_t copies,
+                           enum checks_repeats repeats, char why[CHECKS_WHY]) {
     const struct journal_publication *publication = &world->journal.publications[number];
     struct due expected = due(world, client, publication);
     uint8_t qos = publication->qos < expected.qos ? publication->qos : expected.qos;
     bool many = copies > 1 && !(repeats == CHECKS_QOS1_MAY_REPEAT && qos == 1);
     if (!many && !(copies == 0 && expected.must) && !(copies > 0 && !expected.may)) return true;
-    snprintf(why, CHECKS_WHY, "publication %zu (%s, QoS %u, by %s at %llu us) reached %s %u times instead of %s", number, publication->topic,
-             publication->qos, sim_client_id(world->clients[publication->client]), (unsigned long long)publication->sent_us,
-             sim_client_id(world->clients[client]), copies, expected.must ? "once" : expected.may ? "at most once" : "never");
+    snprintf(why, CHECKS_WHY, "publication %zu (%s, QoS %u, by %s at %llu us) reached %s %u times instead of %s",
+             number, publication->topic, publication->qos, sim_client_id(world->clients[publication->client]),
+             (unsigned long long)publication->sent_us, sim_client_id(world->clients[client]), copies,
+             expected.must  ? "once"
+             : expected.may ? "at most once"
+                            : "never");
     return false;
 }
 
@@ -71,7 +76,8 @@ bool checks_delivery(const struct world *world, uint64_t from_us, enum checks_re
     uint32_t *copies = count_copies(world);
     bool good = true;
     for (size_t number = 0; number < journal->publication_count && good; number++) {
-        if (journal->publications[number].sent_us == JOURNAL_NEVER || journal->publications[number].sent_us < from_us) continue;
+        if (journal->publications[number].sent_us == JOURNAL_NEVER || journal->publications[number].sent_us < from_us)
+            continue;
         for (size_t client = 0; client < world->client_count && good; client++)
             good = copies_are_due(world, number, client, copies[number * world->client_count + client], repeats, why);
     }
@@ -83,7 +89,8 @@ static bool came_before(const struct journal *journal, size_t at) {
     const struct journal_receipt *receipt = &journal->receipts[at];
     for (size_t i = 0; i < at; i++) {
         const struct journal_receipt *earlier = &journal->receipts[i];
-        if (earlier->publication == receipt->publication && earlier->client == receipt->client && earlier->session == receipt->session && !earlier->retain)
+        if (earlier->publication == receipt->publication && earlier->client == receipt->client &&
+            earlier->session == receipt->session && !earlier->retain)
             return true;
     }
     return false;
@@ -92,10 +99,12 @@ static bool came_before(const struct journal *journal, size_t at) {
 static bool receipt_is_due(const struct world *world, size_t at, char why[CHECKS_WHY]) {
     const struct journal_receipt *receipt = &world->journal.receipts[at];
     const struct journal_publication *publication = &world->journal.publications[receipt->publication];
-    bool unwanted = !due(world, receipt->client, publication).may, twice = publication->qos != 1 && receipt->qos != 1 && !receipt->retain && came_before(&world->journal, at);
+    bool unwanted = !due(world, receipt->client, publication).may,
+         twice = publication->qos != 1 && receipt->qos != 1 && !receipt->retain && came_before(&world->journal, at);
     if (unwanted || twice)
-        snprintf(why, CHECKS_WHY, "publication %llu (%s, QoS %u) reached %s %s", (unsigned long long)receipt->publication, publication->topic,
-                 publication->qos, sim_client_id(world->clients[receipt->client]), unwanted ? "unwanted" : "twice in one session");
+        snprintf(why, CHECKS_WHY, "publication %llu (%s, QoS %u) reached %s %s",
+                 (unsigned long long)receipt->publication, publication->topic, publication->qos,
+                 sim_client_id(world->clients[receipt->client]), unwanted ? "unwanted" : "twice in one session");
     return !unwanted && !twice;
 }
 
@@ -103,20 +112,22 @@ bool checks_never(const struct world *world, char why[CHECKS_WHY]) {
     const struct journal *journal = &world->journal;
     bool good = journal->damaged == 0;
     if (!good) snprintf(why, CHECKS_WHY, "%llu messages arrived damaged", (unsigned long long)journal->damaged);
-    for (size_t i = 0; i < journal->receipt_count && good; i++) good = receipt_is_due(world, i, why);
+    for (size_t i = 0; i < journal->receipt_count && good; i++)
+        good = receipt_is_due(world, i, why);
     for (size_t i = 0; i < world->client_count && good; i++) {
         good = sim_client_violations(world->clients[i]) == 0;
         if (!good)
-            snprintf(why, CHECKS_WHY, "%s saw %llu violations of the protocol (see --trace)", sim_client_id(world->clients[i]),
-                     (unsigned long long)sim_client_violations(world->clients[i]));
+            snprintf(why, CHECKS_WHY, "%s saw %llu violations of the protocol (see --trace)",
+                     sim_client_id(world->clients[i]), (unsigned long long)sim_client_violations(world->clients[i]));
     }
     return good;
 }
 
 static bool one_sequence(const struct world *world, const struct journal_receipt *a, const struct journal_receipt *b) {
-    const struct journal_publication *of_a = &world->journal.publications[a->publication], *of_b = &world->journal.publications[b->publication];
-    return a->client == b->client && of_a->client == of_b->client && of_a->qos == of_b->qos && a->qos == b->qos && !of_a->retain && !of_b->retain &&
-           strcmp(of_a->topic, of_b->topic) == 0;
+    const struct journal_publication *of_a = &world->journal.publications[a->publication],
+                                     *of_b = &world->journal.publications[b->publication];
+    return a->client == b->client && of_a->client == of_b->client && of_a->qos == of_b->qos && a->qos == b->qos &&
+           !of_a->retain && !of_b->retain && strcmp(of_a->topic, of_b->topic) == 0;
 }
 
 bool checks_order(const struct world *world, char why[CHECKS_WHY]) {
@@ -127,11 +138,13 @@ bool checks_order(const struct world *world, char why[CHECKS_WHY]) {
         for (size_t j = i; j-- > 0 && !repeated;) {
             if (!one_sequence(world, &journal->receipts[j], receipt)) continue;
             repeated = journal->receipts[j].publication == receipt->publication;
-            if (before == NULL || journal->receipts[j].publication > before->publication) before = &journal->receipts[j];
+            if (before == NULL || journal->receipts[j].publication > before->publication)
+                before = &journal->receipts[j];
         }
         if (!repeated && before != NULL && before->publication > receipt->publication) {
-            snprintf(why, CHECKS_WHY, "%s got %llu after %llu of the same publisher, topic and QoS", sim_client_id(world->clients[receipt->client]),
-                     (unsigned long long)receipt->publication, (unsigned long long)before->publication);
+            snprintf(why, CHECKS_WHY, "%s got %llu after %llu of the same publisher, topic and QoS",
+                     sim_client_id(world->clients[receipt->client]), (unsigned long long)receipt->publication,
+                     (unsigned long long)before->publication);
             return false;
         }
     }
@@ -142,8 +155,8 @@ bool checks_acknowledged(const struct world *world, char why[CHECKS_WHY]) {
     for (size_t i = 0; i < world->journal.publication_count; i++) {
         const struct journal_publication *publication = &world->journal.publications[i];
         if (publication->qos == 0 || publication->forgotten || publication->acked_us != JOURNAL_NEVER) continue;
-        snprintf(why, CHECKS_WHY, "publication %zu (%s, QoS %u, by %s) is not acknowledged", i, publication->topic, publication->qos,
-                 sim_client_id(world->clients[publication->client]));
+        snprintf(why, CHECKS_WHY, "publication %zu (%s, QoS %u, by %s) is not acknowledged", i, publication->topic,
+                 publication->qos, sim_client_id(world->clients[publication->client]));
         return false;
     }
     return true;

@@ -9,25 +9,29 @@
 
 #define CHECKS_WHY 400u
 
-/* Every live broker sees every other live broker alive under its present epoch and nobody else alive, every broker's view of every owner's rows is what
- * the owner itself shows, and all table hashes are equal (section 5). For a world without cut paths. */
+/* Every live broker sees every other live broker alive under its present epoch and nobody else alive, every broker's
+ * view of every owner's rows is what the owner itself shows, and all table hashes are equal (section 5). For a world
+ * without cut paths. */
 bool checks_registry_agrees(const struct world *world, char why[CHECKS_WHY]);
 
 enum checks_repeats { CHECKS_ONCE, CHECKS_QOS1_MAY_REPEAT };
-/* Publications sent at or after from_us: a client that was granted a matching filter before and still has it got exactly one copy (G2, G3, G4, G5), a client with none got
- * none, anyone between at most one. Whoever calls it has waited until all could arrive. */
+/* Publications sent at or after from_us: a client that was granted a matching filter before and still has it got
+ * exactly one copy (G2, G3, G4, G5), a client with none got none, anyone between at most one. Whoever calls it has
+ * waited until all could arrive. */
 bool checks_delivery(const struct world *world, uint64_t from_us, enum checks_repeats repeats, char why[CHECKS_WHY]);
-/* Whatever happened: QoS 0 and 2 never twice in one session (a broker that dies loses its sessions, and with them what it knew to be delivered), nothing to clients that did not ask, payloads whole, no violation of the protocol. */
+/* Whatever happened: QoS 0 and 2 never twice in one session (a broker that dies loses its sessions, and with them what
+ * it knew to be delivered), nothing to clients that did not ask, payloads whole, no violation of the protocol. */
 bool checks_never(const struct world *world, char why[CHECKS_WHY]);
-/* First copies of one publisher's messages on one topic with one QoS come in the order in which they were sent; retained ones come again with a subscription or a
- * restarted broker and do not count. */
+/* First copies of one publisher's messages on one topic with one QoS come in the order in which they were sent;
+ * retained ones come again with a subscription or a restarted broker and do not count. */
 bool checks_order(const struct world *world, char why[CHECKS_WHY]);
 /* All QoS 1 and 2 publications are acknowledged, but those whose broker lost the session. */
 bool checks_acknowledged(const struct world *world, char why[CHECKS_WHY]);
 /* No broker wants its timer without end: at most this many ticks per second since it started. */
 bool checks_calm(const struct world *world, uint64_t ticks_per_s_max, char why[CHECKS_WHY]);
 
-/* Writes into the trace what every live broker holds of every member: for whoever has to find out why they do not agree. */
+/* Writes into the trace what every live broker holds of every member: for whoever has to find out why they do not
+ * agree. */
 void checks_trace_members(struct world *world);
 
 /* All clients are connected and have no open wish. */

@@ -14,7 +14,8 @@ struct rows {
     bool own_only;
 };
 
-static bool on_row(void *context, const struct member_info *owner, enum gossip_row_kind kind, const char *filter, size_t size) {
+static bool on_row(void *context, const struct member_info *owner, enum gossip_row_kind kind, const char *filter,
+                   size_t size) {
     struct rows *rows = context;
     if (rows->own_only && !owner->self) return true;
     if (rows->count == rows->room) {
@@ -22,7 +23,8 @@ static bool on_row(void *context, const struct member_info *owner, enum gossip_r
         rows->texts = realloc(rows->texts, rows->room * sizeof *rows->texts);
         assert(rows->texts != NULL);
     }
-    snprintf(rows->texts[rows->count++], ROW_TEXT_MAX, "%s of %s: %.*s", kind == GOSSIP_NEWPUB ? "newpub" : "newsub", owner->name, (int)size, filter);
+    snprintf(rows->texts[rows->count++], ROW_TEXT_MAX, "%s of %s: %.*s", kind == GOSSIP_NEWPUB ? "newpub" : "newsub",
+             owner->name, (int)size, filter);
     return true;
 }
 
@@ -43,7 +45,8 @@ static bool same_rows(const struct rows *truth, const struct rows *view, const c
     for (size_t i = 0; i < truth->count || i < view->count; i++) {
         int order = i == view->count ? -1 : i == truth->count ? 1 : strcmp(truth->texts[i], view->texts[i]);
         if (order == 0) continue;
-        snprintf(why, CHECKS_WHY, "%s %s %s", name, order < 0 ? "does not show" : "still shows", order < 0 ? truth->texts[i] : view->texts[i]);
+        snprintf(why, CHECKS_WHY, "%s %s %s", name, order < 0 ? "does not show" : "still shows",
+                 order < 0 ? truth->texts[i] : view->texts[i]);
         return false;
     }
     return true;
@@ -81,8 +84,8 @@ static bool sees(const struct world_node *viewer, const struct world_node *node,
     bool known = gossip_member_find(node_gossip(viewer->node), world_node_now_ms(viewer), &id, &info);
     bool live = is_live(node), alive = known && info.state == MEMBER_ALIVE;
     if (live == alive && (!live || info.epoch == gossip_epoch(node_gossip(node->node)))) return true;
-    snprintf(why, CHECKS_WHY, "%s sees %s %s (epoch %" PRIu64 "), which is %s", viewer->name, node->name, known ? state_name(info.state) : "not at all",
-             known ? info.epoch : 0, live ? "alive" : "not there");
+    snprintf(why, CHECKS_WHY, "%s sees %s %s (epoch %" PRIu64 "), which is %s", viewer->name, node->name,
+             known ? state_name(info.state) : "not at all", known ? info.epoch : 0, live ? "alive" : "not there");
     return false;
 }
 
@@ -116,7 +119,8 @@ void checks_trace_members(struct world *world) {
         struct member_info info;
         if (node->node == NULL) continue;
         for (size_t at = 0; gossip_member_at(node_gossip(node->node), world_node_now_ms(node), at, &info); at++)
-            trace_line(&world->trace, heap_now_us(world->heap), node->name, "holds %s%s: %s, epoch %" PRIu64 ", sequence %" PRIu64 ", %u rows", info.name,
+            trace_line(&world->trace, heap_now_us(world->heap), node->name,
+                       "holds %s%s: %s, epoch %" PRIu64 ", sequence %" PRIu64 ", %u rows", info.name,
                        info.self ? " (itself)" : "", state_name(info.state), info.epoch, info.sequence, info.rows);
     }
 }
@@ -127,8 +131,10 @@ bool checks_calm(const struct world *world, uint64_t ticks_per_s_max, char why[C
         if (node->node == NULL) continue;
         uint64_t seconds = (heap_now_us(world->heap) - node->started_us) / (1000 * HEAP_MS) + 1;
         if (node->ticks <= seconds * ticks_per_s_max) continue;
-        snprintf(why, CHECKS_WHY, "%s ticked %" PRIu64 " times in %" PRIu64 " s, %" PRIu64 " times with its next deadline not in the future", node->name,
-                 node->ticks, seconds, node->spins);
+        snprintf(why, CHECKS_WHY,
+                 "%s ticked %" PRIu64 " times in %" PRIu64 " s, %" PRIu64
+                 " times with its next deadline not in the future",
+                 node->name, node->ticks, seconds, node->spins);
         return false;
     }
     return true;

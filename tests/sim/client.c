@@ -85,7 +85,8 @@ void sim_client_send_publish(struct sim_client *client, const struct flight *fli
     if (client->options.version == 5) packet_u8(&packet, 0);
     packet_bytes(&packet, payload, publication->size);
     free(payload);
-    sim_client_send_packet(client, &packet, PACKET_PUBLISH, (uint8_t)((dup ? 8 : 0) | publication->qos << 1 | (publication->retain ? 1 : 0)));
+    sim_client_send_packet(client, &packet, PACKET_PUBLISH,
+                           (uint8_t)((dup ? 8 : 0) | publication->qos << 1 | (publication->retain ? 1 : 0)));
 }
 
 void sim_client_send_subscribe(struct sim_client *client, struct wish *wish) {
@@ -106,7 +107,8 @@ void sim_client_send_unsubscribe(struct sim_client *client, struct wish *wish) {
     packet_init(&packet);
     wish->packet_id = sim_client_next_packet_id(client);
     wish->state = WISH_ENDING;
-    client->journal->subscriptions[wish->entry].ended_us = now_us(client); /* an absent client could not say so earlier */
+    client->journal->subscriptions[wish->entry].ended_us =
+        now_us(client); /* an absent client could not say so earlier */
     packet_u16(&packet, wish->packet_id);
     if (client->options.version == 5) packet_u8(&packet, 0);
     packet_text(&packet, client->journal->subscriptions[wish->entry].filter);
@@ -125,8 +127,8 @@ void sim_client_send_queue(struct sim_client *client) {
         }
         publication->sent_us = now_us(client);
         publication->broker_host = client->broker_host;
-        trace_line(client->trace, now_us(client), client->id, "publishes %zu on %s qos %u size %zu", flight.publication, publication->topic,
-                   publication->qos, publication->size);
+        trace_line(client->trace, now_us(client), client->id, "publishes %zu on %s qos %u size %zu", flight.publication,
+                   publication->topic, publication->qos, publication->size);
         sim_client_send_publish(client, &flight, false);
     }
     client->queue_count -= sent;
@@ -163,7 +165,8 @@ static void on_connected(void *context, network_end end, size_t to_host) {
     if (end != client->end) return;
     client->state = CLIENT_CONNECTING;
     send_connect(client);
-    if (client->options.keep_alive_s != 0) push(client, (uint64_t)client->options.keep_alive_s * 500 * HEAP_MS, on_ping_time);
+    if (client->options.keep_alive_s != 0)
+        push(client, (uint64_t)client->options.keep_alive_s * 500 * HEAP_MS, on_ping_time);
 }
 
 static void dial(struct sim_client *client) {
@@ -205,11 +208,12 @@ static void on_closed(void *context, network_end end) {
 
 static void on_bytes(void *context, network_end end, const uint8_t *bytes, size_t size, bool final) {
     struct sim_client *client = context;
-    (void)final;
+    (void) final;
     if (end == client->end) sim_client_receive(client, bytes, size);
 }
 
-static void on_datagram(void *context, uint16_t port, const struct gossip_address *from, const uint8_t *bytes, size_t size) {
+static void on_datagram(void *context, uint16_t port, const struct gossip_address *from, const uint8_t *bytes,
+                        size_t size) {
     (void)context, (void)port, (void)from, (void)bytes, (void)size;
 }
 
@@ -224,8 +228,8 @@ static void on_writable(void *context, network_end end) {
 
 /* ---- the door ---- */
 
-struct sim_client *sim_client_new(struct heap *heap, struct network *network, struct trace *trace, struct journal *journal, size_t number,
-                          const struct sim_client_options *options) {
+struct sim_client *sim_client_new(struct heap *heap, struct network *network, struct trace *trace,
+                                  struct journal *journal, size_t number, const struct sim_client_options *options) {
     struct sim_client *client = calloc(1, sizeof *client);
     assert(client != NULL);
     client->heap = heap;
@@ -237,9 +241,13 @@ struct sim_client *sim_client_new(struct heap *heap, struct network *network, st
     client->id = malloc(strlen(options->id) + 1);
     assert(client->id != NULL);
     strcpy(client->id, options->id);
-    client->host = network_add_host(network, &(struct network_ports){.context = client, .on_datagram = on_datagram, .on_accept = on_accept,
-                                                                     .on_connected = on_connected, .on_bytes = on_bytes,
-                                                                     .on_writable = on_writable, .on_closed = on_closed});
+    client->host = network_add_host(network, &(struct network_ports){.context = client,
+                                                                     .on_datagram = on_datagram,
+                                                                     .on_accept = on_accept,
+                                                                     .on_connected = on_connected,
+                                                                     .on_bytes = on_bytes,
+                                                                     .on_writable = on_writable,
+                                                                     .on_closed = on_closed});
     return client;
 }
 
@@ -284,8 +292,13 @@ size_t sim_client_subscribe(struct sim_client *client, const char *filter, uint8
         client->wishes = realloc(client->wishes, client->wish_room * sizeof *client->wishes);
         assert(client->wishes != NULL);
     }
-    struct journal_subscription entry = {.client = client->number, .broker_host = client->broker_host, .filter = (char *)(uintptr_t)filter, .qos = qos,
-                                         .asked_us = now_us(client), .granted_us = JOURNAL_NEVER, .ended_us = JOURNAL_NEVER};
+    struct journal_subscription entry = {.client = client->number,
+                                         .broker_host = client->broker_host,
+                                         .filter = (char *)(uintptr_t)filter,
+                                         .qos = qos,
+                                         .asked_us = now_us(client),
+                                         .granted_us = JOURNAL_NEVER,
+                                         .ended_us = JOURNAL_NEVER};
     struct wish *wish = &client->wishes[client->wish_count++];
     *wish = (struct wish){.entry = journal_add_subscription(client->journal, &entry), .state = WISH_WAITING};
     trace_line(client->trace, now_us(client), client->id, "wants %s qos %u", filter, qos);
@@ -313,7 +326,8 @@ void sim_client_remove_wish(struct sim_client *client, struct wish *wish) {
 void sim_client_unsubscribe(struct sim_client *client, const char *filter) {
     for (size_t i = 0; i < client->wish_count; i++) {
         struct wish *wish = &client->wishes[i];
-        if (wish->state == WISH_ENDING || strcmp(client->journal->subscriptions[wish->entry].filter, filter) != 0) continue;
+        if (wish->state == WISH_ENDING || strcmp(client->journal->subscriptions[wish->entry].filter, filter) != 0)
+            continue;
         trace_line(client->trace, now_us(client), client->id, "no longer wants %s", filter);
         sim_client_end_entry(client, wish); /* from now on a message may come or not */
         if (client->state == CLIENT_CONNECTED)
@@ -330,8 +344,14 @@ size_t sim_client_publish(struct sim_client *client, const char *topic, uint8_t 
         client->queue = realloc(client->queue, client->queue_room * sizeof *client->queue);
         assert(client->queue != NULL);
     }
-    struct journal_publication publication = {.client = client->number, .broker_host = client->broker_host, .topic = (char *)(uintptr_t)topic,
-                                              .qos = qos, .retain = retain, .size = size, .sent_us = JOURNAL_NEVER, .acked_us = JOURNAL_NEVER};
+    struct journal_publication publication = {.client = client->number,
+                                              .broker_host = client->broker_host,
+                                              .topic = (char *)(uintptr_t)topic,
+                                              .qos = qos,
+                                              .retain = retain,
+                                              .size = size,
+                                              .sent_us = JOURNAL_NEVER,
+                                              .acked_us = JOURNAL_NEVER};
     size_t number = journal_add_publication(client->journal, &publication);
     client->queue[client->queue_count++] = number;
     sim_client_send_queue(client);
@@ -356,7 +376,8 @@ const char *sim_client_id(const struct sim_client *client) {
 
 bool sim_client_idle(const struct sim_client *client) {
     bool idle = client->state == CLIENT_CONNECTED && client->queue_count == 0 && client->flight_count == 0;
-    for (size_t i = 0; i < client->wish_count; i++) idle = idle && client->wishes[i].state == WISH_GRANTED;
+    for (size_t i = 0; i < client->wish_count; i++)
+        idle = idle && client->wishes[i].state == WISH_GRANTED;
     return idle;
 }
 

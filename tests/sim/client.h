@@ -1,5 +1,6 @@
-/* An MQTT client on the virtual network, written on bytes: it does what a careful client library does (acknowledges, keeps alive, repeats
- * what was not acknowledged when the session is there again, subscribes again when it is not) and writes all it sees into the journal. */
+/* An MQTT client on the virtual network, written on bytes: it does what a careful client library does (acknowledges,
+ * keeps alive, repeats what was not acknowledged when the session is there again, subscribes again when it is not) and
+ * writes all it sees into the journal. */
 #ifndef SIM_CLIENT_H
 #define SIM_CLIENT_H
 
@@ -13,17 +14,18 @@ struct sim_client;
 
 struct sim_client_options {
     const char *id;
-    uint8_t version;        /* 4 for MQTT 3.1.1, 5 for MQTT 5.0 */
-    bool persistent;        /* the session outlives the connection */
-    uint16_t keep_alive_s;  /* 0: none */
-    bool reconnects;        /* after 500 ms, for ever */
+    uint8_t version;       /* 4 for MQTT 3.1.1, 5 for MQTT 5.0 */
+    bool persistent;       /* the session outlives the connection */
+    uint16_t keep_alive_s; /* 0: none */
+    bool reconnects;       /* after 500 ms, for ever */
 };
 
 enum sim_client_state { CLIENT_OFF, CLIENT_DIALLING, CLIENT_CONNECTING, CLIENT_CONNECTED };
 
-/* heap, network, trace and journal are borrowed for its life, options->id is copied. number: its index in the journal. */
-struct sim_client *sim_client_new(struct heap *heap, struct network *network, struct trace *trace, struct journal *journal, size_t number,
-                          const struct sim_client_options *options);
+/* heap, network, trace and journal are borrowed for its life, options->id is copied. number: its index in the journal.
+ */
+struct sim_client *sim_client_new(struct heap *heap, struct network *network, struct trace *trace,
+                                  struct journal *journal, size_t number, const struct sim_client_options *options);
 void sim_client_free(struct sim_client *client);
 
 /* To the broker on this host. What is asked for before the CONNACK is done after it. */

@@ -18,7 +18,8 @@ static void violation(struct sim_client *client, const char *what) {
 
 /* The broker knows nothing of what was under way (MQTT 5.0 section 3.2.2.1.1: the client discards its state too). */
 static void session_lost(struct sim_client *client) {
-    for (size_t i = 0; i < client->flight_count; i++) client->journal->publications[client->flights[i].publication].forgotten = true;
+    for (size_t i = 0; i < client->flight_count; i++)
+        client->journal->publications[client->flights[i].publication].forgotten = true;
     client->flight_count = 0;
     memset(client->received, 0, sizeof client->received);
     client->sessions++;
@@ -90,12 +91,17 @@ static void on_publish(struct sim_client *client, struct packet_view *view) {
     }
     uint8_t *byte = &client->received[packet_id / 8], bit = (uint8_t)(1u << packet_id % 8);
     if (qos != 2 || (*byte & bit) == 0) {
-        struct journal_receipt receipt = {.client = client->number, .at_us = now_us(client), .session = client->sessions, .qos = qos, .retain = (view->flags & 1) != 0,
+        struct journal_receipt receipt = {.client = client->number,
+                                          .at_us = now_us(client),
+                                          .session = client->sessions,
+                                          .qos = qos,
+                                          .retain = (view->flags & 1) != 0,
                                           .dup = (view->flags & 8) != 0};
         uint64_t number = 0;
-        bool good = journal_receive(client->journal, topic, topic_size, view->at, (size_t)(view->end - view->at), &receipt, &number);
-        trace_line(client->trace, now_us(client), client->id, "gets %llu qos %u%s%s%s", (unsigned long long)number, qos, receipt.retain ? " retained" : "",
-                   receipt.dup ? " dup" : "", good ? "" : " DAMAGED");
+        bool good = journal_receive(client->journal, topic, topic_size, view->at, (size_t)(view->end - view->at),
+                                    &receipt, &number);
+        trace_line(client->trace, now_us(client), client->id, "gets %llu qos %u%s%s%s", (unsigned long long)number, qos,
+                   receipt.retain ? " retained" : "", receipt.dup ? " dup" : "", good ? "" : " DAMAGED");
     }
     if (qos == 2) *byte |= bit;
     if (qos > 0) sim_client_send_ack(client, qos == 1 ? PACKET_PUBACK : PACKET_PUBREC, packet_id);
@@ -107,14 +113,17 @@ static void on_ack(struct sim_client *client, struct packet_view *view) {
     uint16_t packet_id = view_u16(view);
     uint8_t reason = view->at < view->end ? view_u8(view) : 0;
     size_t at = 0;
-    while (at < client->flight_count && client->flights[at].packet_id != packet_id) at++;
+    while (at < client->flight_count && client->flights[at].packet_id != packet_id)
+        at++;
     if (at == client->flight_count) {
         violation(client, "an acknowledgement of nothing");
         return;
     }
     struct flight *flight = &client->flights[at];
     struct journal_publication *publication = &client->journal->publications[flight->publication];
-    enum packet_type expected = publication->qos == 1 ? PACKET_PUBACK : flight->released ? PACKET_PUBCOMP : PACKET_PUBREC;
+    enum packet_type expected = publication->qos == 1 ? PACKET_PUBACK
+                                : flight->released    ? PACKET_PUBCOMP
+                                                      : PACKET_PUBREC;
     if (view->type != expected) {
         violation(client, "an acknowledgement out of turn");
         return;
@@ -128,7 +137,8 @@ static void on_ack(struct sim_client *client, struct packet_view *view) {
         publication->acked_us = now_us(client);
     else
         publication->forgotten = true;
-    trace_line(client->trace, now_us(client), client->id, "has %zu acknowledged, reason 0x%02x", flight->publication, reason);
+    trace_line(client->trace, now_us(client), client->id, "has %zu acknowledged, reason 0x%02x", flight->publication,
+               reason);
     client->flight_count--;
     memmove(flight, flight + 1, (client->flight_count - at) * sizeof *flight);
     sim_client_send_queue(client);
@@ -136,7 +146,7 @@ static void on_ack(struct sim_client *client, struct packet_view *view) {
 
 static void on_pubrel(struct sim_client *client, struct packet_view *view) {
     uint16_t packet_id = view_u16(view);
-    client->received[packet_id / 8] &= (uint8_t)~(1u << packet_id % 8);
+    client->received[packet_id / 8] &= (uint8_t) ~(1u << packet_id % 8);
     sim_client_send_ack(client, PACKET_PUBCOMP, packet_id);
 }
 
@@ -154,7 +164,8 @@ static void on_suback(struct sim_client *client, struct packet_view *view) {
     uint8_t code = view_u8(view);
     struct wish *wish = wish_of(client, packet_id, WISH_ASKED);
     if (wish == NULL) { /* right if it was unsubscribed before it was granted */
-        if (wish_of(client, packet_id, WISH_ENDING) == NULL && client->wish_count == 0) violation(client, "a SUBACK for nothing");
+        if (wish_of(client, packet_id, WISH_ENDING) == NULL && client->wish_count == 0)
+            violation(client, "a SUBACK for nothing");
         return;
     }
     struct journal_subscription *entry = &client->journal->subscriptions[wish->entry];

@@ -53,22 +53,27 @@ static char *forge(const char *token, const char *header, const char *secret) {
     return forged;
 }
 
-char *credentials_token(struct dice *dice, const struct auth_key *issuer, const char *name, const struct auth_key *key, int64_t now_s, int64_t valid_s,
-                        enum credentials_fault fault) {
+char *credentials_token(struct dice *dice, const struct auth_key *issuer, const char *name, const struct auth_key *key,
+                        int64_t now_s, int64_t valid_s, enum credentials_fault fault) {
     struct auth_key *other = credentials_key(dice);
     char audience[] = AUTH_AUDIENCE_BROKER, client_audience[] = AUTH_AUDIENCE_CLIENT, issuer_name[] = "simulation";
     char subject[64];
     strncpy(subject, name, sizeof subject - 1);
     subject[sizeof subject - 1] = '\0';
-    struct auth_claims claims = {.issuer = issuer_name, .subject = subject, .audience = fault == CREDENTIALS_CLIENT_AUDIENCE ? client_audience : audience,
-                                 .issued_at_s = now_s, .expires_at_s = now_s + valid_s, .key_bound = true};
+    struct auth_claims claims = {.issuer = issuer_name,
+                                 .subject = subject,
+                                 .audience = fault == CREDENTIALS_CLIENT_AUDIENCE ? client_audience : audience,
+                                 .issued_at_s = now_s,
+                                 .expires_at_s = now_s + valid_s,
+                                 .key_bound = true};
     if (fault == CREDENTIALS_EXPIRED) {
         claims.issued_at_s = now_s - 7200;
         claims.expires_at_s = now_s - 3600;
     }
     auth_key_thumbprint(fault == CREDENTIALS_OTHER_KEY ? other : key, claims.key_thumbprint);
     char *token = mint(dice, fault == CREDENTIALS_OTHER_ISSUER ? other : issuer, &claims), *forged = NULL, *pem = NULL;
-    if (fault == CREDENTIALS_HMAC && auth_key_public_pem(issuer, &pem) == AUTH_OK) forged = forge(token, "{\"alg\":\"HS256\",\"typ\":\"JWT\"}", pem);
+    if (fault == CREDENTIALS_HMAC && auth_key_public_pem(issuer, &pem) == AUTH_OK)
+        forged = forge(token, "{\"alg\":\"HS256\",\"typ\":\"JWT\"}", pem);
     if (fault == CREDENTIALS_NO_SIGNATURE) forged = forge(token, "{\"alg\":\"none\",\"typ\":\"JWT\"}", NULL);
     auth_key_free(other);
     free(pem);

@@ -20,7 +20,7 @@ enum credentials_fault {
 };
 
 /* A broker's token for name and key at this time, good for valid_s seconds. Freed by the caller. */
-char *credentials_token(struct dice *dice, const struct auth_key *issuer, const char *name, const struct auth_key *key, int64_t now_s, int64_t valid_s,
-                        enum credentials_fault fault);
+char *credentials_token(struct dice *dice, const struct auth_key *issuer, const char *name, const struct auth_key *key,
+                        int64_t now_s, int64_t valid_s, enum credentials_fault fault);
 
 #endif

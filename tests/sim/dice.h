@@ -1,5 +1,5 @@
-/* Seeded chance (xoshiro256**, Blackman and Vigna 2018). Each user has a stream of its own, so that a fault drawn in one place does not
- * change what is drawn in another. */
+/* Seeded chance (xoshiro256**, Blackman and Vigna 2018). Each user has a stream of its own, so that a fault drawn in
+ * one place does not change what is drawn in another. */
 #ifndef SIM_DICE_H
 #define SIM_DICE_H
 

@@ -16,8 +16,7 @@ struct heap *heap_new(void) {
 }
 
 void heap_free(struct heap *heap) {
-    if (heap == NULL)
-        return;
+    if (heap == NULL) return;
     for (size_t i = 0; i < heap->count; i++) {
         if (heap->events[i]->drop != NULL)
             heap->events[i]->drop(heap->events[i]);
@@ -72,11 +71,9 @@ static struct event *pop(struct heap *heap) {
     for (size_t at = 0;;) {
         size_t least = at;
         for (size_t child = 2 * at + 1; child <= 2 * at + 2 && child < heap->count; child++) {
-            if (earlier(heap->events[child], heap->events[least]))
-                least = child;
+            if (earlier(heap->events[child], heap->events[least])) least = child;
         }
-        if (least == at)
-            return first;
+        if (least == at) return first;
         swap(heap, at, least);
         at = least;
     }
@@ -84,8 +81,7 @@ static struct event *pop(struct heap *heap) {
 
 bool heap_step(struct heap *heap, uint64_t until_us) {
     if (heap->count == 0 || heap->events[0]->at_us > until_us) {
-        if (heap->now_us < until_us)
-            heap->now_us = until_us;
+        if (heap->now_us < until_us) heap->now_us = until_us;
         return false;
     }
     struct event *event = pop(heap);

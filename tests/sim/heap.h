@@ -14,8 +14,8 @@
 
 struct heap;
 
-/* The first member of an allocation that belongs to the heap from heap_push() until fire, which owns and frees it. An event
- * that never fires is given to drop instead (NULL: free() is enough). */
+/* The first member of an allocation that belongs to the heap from heap_push() until fire, which owns and frees it. An
+ * event that never fires is given to drop instead (NULL: free() is enough). */
 struct event {
     uint64_t at_us, number; /* set by heap_push */
     void (*fire)(struct event *event);

@@ -11,8 +11,10 @@ void journal_init(struct journal *journal) {
 }
 
 void journal_deinit(struct journal *journal) {
-    for (size_t i = 0; i < journal->publication_count; i++) free(journal->publications[i].topic);
-    for (size_t i = 0; i < journal->subscription_count; i++) free(journal->subscriptions[i].filter);
+    for (size_t i = 0; i < journal->publication_count; i++)
+        free(journal->publications[i].topic);
+    for (size_t i = 0; i < journal->subscription_count; i++)
+        free(journal->subscriptions[i].filter);
     free(journal->publications);
     free(journal->subscriptions);
     free(journal->receipts);
@@ -35,8 +37,8 @@ static char *copy_text(const char *text) {
 }
 
 size_t journal_add_publication(struct journal *journal, const struct journal_publication *publication) {
-    journal->publications =
-        with_room(journal->publications, journal->publication_count, &journal->publication_room, sizeof *journal->publications);
+    journal->publications = with_room(journal->publications, journal->publication_count, &journal->publication_room,
+                                      sizeof *journal->publications);
     struct journal_publication *added = &journal->publications[journal->publication_count];
     *added = *publication;
     added->topic = copy_text(publication->topic);
@@ -44,8 +46,8 @@ size_t journal_add_publication(struct journal *journal, const struct journal_pub
 }
 
 size_t journal_add_subscription(struct journal *journal, const struct journal_subscription *subscription) {
-    journal->subscriptions =
-        with_room(journal->subscriptions, journal->subscription_count, &journal->subscription_room, sizeof *journal->subscriptions);
+    journal->subscriptions = with_room(journal->subscriptions, journal->subscription_count, &journal->subscription_room,
+                                       sizeof *journal->subscriptions);
     struct journal_subscription *added = &journal->subscriptions[journal->subscription_count];
     *added = *subscription;
     added->filter = copy_text(subscription->filter);
@@ -67,7 +69,8 @@ uint8_t *journal_payload_new(const struct journal *journal, size_t publication) 
 static bool find(const struct journal *journal, const uint8_t *payload, size_t size, uint64_t *number) {
     size_t at = 0;
     *number = 0;
-    for (; at < size && at < 18 && payload[at] >= '0' && payload[at] <= '9'; at++) *number = *number * 10 + (uint64_t)(payload[at] - '0');
+    for (; at < size && at < 18 && payload[at] >= '0' && payload[at] <= '9'; at++)
+        *number = *number * 10 + (uint64_t)(payload[at] - '0');
     return at > 0 && at < size && payload[at] == ' ' && *number < journal->publication_count;
 }
 
@@ -85,7 +88,8 @@ bool journal_receive(struct journal *journal, const char *topic, size_t topic_si
         journal->damaged++;
         return false;
     }
-    journal->receipts = with_room(journal->receipts, journal->receipt_count, &journal->receipt_room, sizeof *journal->receipts);
+    journal->receipts =
+        with_room(journal->receipts, journal->receipt_count, &journal->receipt_room, sizeof *journal->receipts);
     struct journal_receipt *added = &journal->receipts[journal->receipt_count++];
     *added = *receipt;
     added->publication = *publication;

@@ -55,7 +55,8 @@ size_t journal_add_subscription(struct journal *journal, const struct journal_su
 
 /* The payload of a publication, allocated; freed by the caller. */
 uint8_t *journal_payload_new(const struct journal *journal, size_t publication);
-/* A message that arrived: found by its payload, compared with what was sent. Returns false (and counts) if it is damaged. */
+/* A message that arrived: found by its payload, compared with what was sent. Returns false (and counts) if it is
+ * damaged. */
 bool journal_receive(struct journal *journal, const char *topic, size_t topic_size, const uint8_t *payload, size_t size,
                      const struct journal_receipt *receipt, uint64_t *publication);
 

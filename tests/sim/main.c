@@ -22,7 +22,8 @@ struct result {
     char failure[CHECKS_WHY + 200];
 };
 
-static const struct scenario *const families[] = {scenarios_delivery, scenarios_links, scenarios_faults, scenarios_gossip, scenarios_trust};
+static const struct scenario *const families[] = {scenarios_delivery, scenarios_links, scenarios_faults,
+                                                  scenarios_gossip, scenarios_trust};
 
 static struct result play(const struct scenario *scenario, uint64_t seed, unsigned variant, FILE *trace) {
     struct world_options options = {.seed = seed * 1000 + variant, .trace = trace};
@@ -30,7 +31,8 @@ static struct result play(const struct scenario *scenario, uint64_t seed, unsign
     if (scenario->adjust != NULL) scenario->adjust(&options);
     struct world *world = world_new(&options);
     struct result result = {.good = scenario->play(&run, world)};
-    if (heap_fired(world->heap) >= WORLD_EVENTS_MAX) result.good = run_fail(&run, "a storm: %" PRIu64 " events", heap_fired(world->heap));
+    if (heap_fired(world->heap) >= WORLD_EVENTS_MAX)
+        result.good = run_fail(&run, "a storm: %" PRIu64 " events", heap_fired(world->heap));
     trace_line(&world->trace, heap_now_us(world->heap), "run", "%s", result.good ? "good" : run.failure);
     result.hash = world->trace.hash;
     result.lines = world->trace.lines;
@@ -43,10 +45,13 @@ static struct result play(const struct scenario *scenario, uint64_t seed, unsign
 
 /* Twice: the second run must be the first one again. */
 static struct result play_twice(const struct scenario *scenario, uint64_t seed, unsigned variant, bool trace) {
-    struct result result = play(scenario, seed, variant, trace ? stdout : NULL), again = play(scenario, seed, variant, NULL);
+    struct result result = play(scenario, seed, variant, trace ? stdout : NULL),
+                  again = play(scenario, seed, variant, NULL);
     if (result.good && again.hash != result.hash) {
         result.good = false;
-        snprintf(result.failure, sizeof result.failure, "not repeatable: trace hash %016" PRIx64 " (%" PRIu64 " lines), then %016" PRIx64 " (%" PRIu64 " lines)",
+        snprintf(result.failure, sizeof result.failure,
+                 "not repeatable: trace hash %016" PRIx64 " (%" PRIu64 " lines), then %016" PRIx64 " (%" PRIu64
+                 " lines)",
                  result.hash, result.lines, again.hash, again.lines);
     }
     return result;
@@ -67,11 +72,13 @@ static void print_json_text(const char *text) {
     putchar('"');
 }
 
-static void report(const struct settings *settings, const struct scenario *scenario, uint64_t seed, unsigned variant, const struct result *result, double took_s) {
+static void report(const struct settings *settings, const struct scenario *scenario, uint64_t seed, unsigned variant,
+                   const struct result *result, double took_s) {
     if (settings->json) {
-        printf("{\"scenario\":\"%s\",\"variant\":%u,\"seed\":%" PRIu64 ",\"passed\":%s,\"trace_hash\":\"%016" PRIx64 "\",\"virtual_ms\":%" PRIu64
-               ",\"events\":%" PRIu64 ",\"seconds\":%.3f",
-               scenario->name, variant, seed, result->good ? "true" : "false", result->hash, result->virtual_ms, result->events, took_s);
+        printf("{\"scenario\":\"%s\",\"variant\":%u,\"seed\":%" PRIu64 ",\"passed\":%s,\"trace_hash\":\"%016" PRIx64
+               "\",\"virtual_ms\":%" PRIu64 ",\"events\":%" PRIu64 ",\"seconds\":%.3f",
+               scenario->name, variant, seed, result->good ? "true" : "false", result->hash, result->virtual_ms,
+               result->events, took_s);
         if (!result->good) {
             fputs(",\"failure\":", stdout);
             print_json_text(result->failure);
@@ -80,9 +87,11 @@ static void report(const struct settings *settings, const struct scenario *scena
     } else {
         char name[96];
         snprintf(name, sizeof name, "%s/%u", scenario->name, variant);
-        printf("%-4s %-62s seed %-4" PRIu64 " trace %016" PRIx64 " %9.1f s virtual %6.2f s real\n", result->good ? "ok" : "FAIL", name, seed, result->hash,
-               (double)result->virtual_ms / 1000, took_s);
-        if (!result->good) printf("     %s\n     again: simulator --seed %" PRIu64 " --scenario %s/%u --trace\n", result->failure, seed, scenario->name, variant);
+        printf("%-4s %-62s seed %-4" PRIu64 " trace %016" PRIx64 " %9.1f s virtual %6.2f s real\n",
+               result->good ? "ok" : "FAIL", name, seed, result->hash, (double)result->virtual_ms / 1000, took_s);
+        if (!result->good)
+            printf("     %s\n     again: simulator --seed %" PRIu64 " --scenario %s/%u --trace\n", result->failure,
+                   seed, scenario->name, variant);
     }
     fflush(stdout);
 }
@@ -99,7 +108,8 @@ struct tally {
     unsigned passed, failed;
 };
 
-static void run_one(const struct settings *settings, const struct scenario *scenario, uint64_t seed, struct tally *tally) {
+static void run_one(const struct settings *settings, const struct scenario *scenario, uint64_t seed,
+                    struct tally *tally) {
     for (unsigned variant = 0; variant == 0 || variant < scenario->variants; variant++) {
         if (!is_wanted(settings, scenario, variant)) continue;
         double began_s = seconds();
@@ -115,8 +125,10 @@ static void run_one(const struct settings *settings, const struct scenario *scen
 static struct tally run_all(const struct settings *settings) {
     struct tally tally = {0};
     for (size_t family = 0; family < sizeof families / sizeof *families; family++)
-        for (const struct scenario *scenario = families[family]; scenario->name != NULL; scenario++) run_one(settings, scenario, settings->seed, &tally);
-    for (unsigned i = 0; i < settings->runs; i++) run_one(settings, &scenario_random, settings->seed + i, &tally);
+        for (const struct scenario *scenario = families[family]; scenario->name != NULL; scenario++)
+            run_one(settings, scenario, settings->seed, &tally);
+    for (unsigned i = 0; i < settings->runs; i++)
+        run_one(settings, &scenario_random, settings->seed + i, &tally);
     return tally;
 }
 
@@ -128,19 +140,21 @@ static int list(void) {
     return 0;
 }
 
-static const char usage[] = "usage: simulator [--seed N] [--runs N] [--scenario NAME[/VARIANT]] [--list] [--trace] [--json]\n"
-                            "  --seed N      the first seed (1)\n"
-                            "  --runs N      random schedules, one per seed from the first on (40; with --scenario random 1)\n"
-                            "  --scenario    only this one; --list names them\n"
-                            "  --trace       prints what happens, line by line\n"
-                            "  --json        one object per line instead of a table\n";
+static const char usage[] =
+    "usage: simulator [--seed N] [--runs N] [--scenario NAME[/VARIANT]] [--list] [--trace] [--json]\n"
+    "  --seed N      the first seed (1)\n"
+    "  --runs N      random schedules, one per seed from the first on (40; with --scenario random 1)\n"
+    "  --scenario    only this one; --list names them\n"
+    "  --trace       prints what happens, line by line\n"
+    "  --json        one object per line instead of a table\n";
 
 /* Returns -1 to go on, else the exit status. */
 static int read_options(int count, char **words, struct settings *settings) {
-    static const struct option options[] = {{"seed", required_argument, NULL, 's'}, {"runs", required_argument, NULL, 'r'},
-                                            {"scenario", required_argument, NULL, 'n'}, {"list", no_argument, NULL, 'l'},
-                                            {"trace", no_argument, NULL, 't'}, {"json", no_argument, NULL, 'j'},
-                                            {"help", no_argument, NULL, 'h'}, {NULL, 0, NULL, 0}};
+    static const struct option options[] = {
+        {"seed", required_argument, NULL, 's'},     {"runs", required_argument, NULL, 'r'},
+        {"scenario", required_argument, NULL, 'n'}, {"list", no_argument, NULL, 'l'},
+        {"trace", no_argument, NULL, 't'},          {"json", no_argument, NULL, 'j'},
+        {"help", no_argument, NULL, 'h'},           {NULL, 0, NULL, 0}};
     bool runs_given = false;
     for (int option; (option = getopt_long(count, words, "", options, NULL)) != -1;) {
         switch (option) {
@@ -172,7 +186,8 @@ int main(int count, char **words) {
     if (settings.list) return list();
     struct tally tally = run_all(&settings);
     if (tally.passed + tally.failed == 0) {
-        fprintf(stderr, "simulator: there is no scenario %s; --list names them\n", settings.scenario == NULL ? "" : settings.scenario);
+        fprintf(stderr, "simulator: there is no scenario %s; --list names them\n",
+                settings.scenario == NULL ? "" : settings.scenario);
         return 2;
     }
     if (!settings.json) printf("%u passed, %u failed\n", tally.passed, tally.failed);

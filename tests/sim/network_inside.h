@@ -26,7 +26,7 @@ struct network {
     size_t host_count, host_room;
     size_t *owners; /* host + 1 by the low 24 bits of the address, 0 for nobody; addresses are given in order */
     size_t owner_count, owner_room;
-    struct path *paths; /* host_room x host_room: [from * host_room + to] */
+    struct path *paths;      /* host_room x host_room: [from * host_room + to] */
     struct stream **streams; /* by number - 1; NULL once over */
     size_t stream_count, stream_room;
     struct network_counters counters;

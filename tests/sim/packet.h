@@ -1,5 +1,6 @@
-/* MQTT packets as bytes, for the clients of the simulator. Written from the specification, apart from broker/'s codec, so that a mistake in the one does
- * not hide the same mistake in the other. MQTT 3.1.1 section 2, MQTT 5.0 section 2. */
+/* MQTT packets as bytes, for the clients of the simulator. Written from the specification, apart from broker/'s codec,
+ * so that a mistake in the one does not hide the same mistake in the other. MQTT 3.1.1 section 2, MQTT 5.0 section 2.
+ */
 #ifndef SIM_PACKET_H
 #define SIM_PACKET_H
 
@@ -8,8 +9,20 @@
 #include <stdint.h>
 
 enum packet_type {
-    PACKET_CONNECT = 1, PACKET_CONNACK, PACKET_PUBLISH, PACKET_PUBACK, PACKET_PUBREC, PACKET_PUBREL, PACKET_PUBCOMP,
-    PACKET_SUBSCRIBE, PACKET_SUBACK, PACKET_UNSUBSCRIBE, PACKET_UNSUBACK, PACKET_PINGREQ, PACKET_PINGRESP, PACKET_DISCONNECT
+    PACKET_CONNECT = 1,
+    PACKET_CONNACK,
+    PACKET_PUBLISH,
+    PACKET_PUBACK,
+    PACKET_PUBREC,
+    PACKET_PUBREL,
+    PACKET_PUBCOMP,
+    PACKET_SUBSCRIBE,
+    PACKET_SUBACK,
+    PACKET_UNSUBSCRIBE,
+    PACKET_UNSUBACK,
+    PACKET_PINGREQ,
+    PACKET_PINGRESP,
+    PACKET_DISCONNECT
 };
 
 /* ---- writing ---- */

@@ -21,7 +21,8 @@ static size_t draw(struct plan *plan, size_t bound) {
 }
 
 static void draw_weather(struct plan *plan) {
-    plan->weather = (struct network_weather){.delay_us = 200 + (uint32_t)draw(plan, 30000), .jitter_us = (uint32_t)draw(plan, 30000)};
+    plan->weather = (struct network_weather){.delay_us = 200 + (uint32_t)draw(plan, 30000),
+                                             .jitter_us = (uint32_t)draw(plan, 30000)};
     if (draw(plan, 3) != 0) plan->weather.loss_ppm = (uint32_t)draw(plan, 150000);
     if (draw(plan, 2) != 0) plan->weather.duplicate_ppm = (uint32_t)draw(plan, 50000);
     if (draw(plan, 2) != 0) {
@@ -46,18 +47,23 @@ static void populate(struct plan *plan) {
         for (size_t clients = 1 + draw(plan, 2); clients > 0; clients--) {
             char id[64];
             snprintf(id, sizeof id, "client-%zu-%zu", i + 1, clients);
-            struct sim_client_options options = {.id = id, .version = draw(plan, 2) != 0 ? 5 : 4, .persistent = draw(plan, 2) != 0, .keep_alive_s = 2,
-                                             .reconnects = true};
+            struct sim_client_options options = {.id = id,
+                                                 .version = draw(plan, 2) != 0 ? 5 : 4,
+                                                 .persistent = draw(plan, 2) != 0,
+                                                 .keep_alive_s = 2,
+                                                 .reconnects = true};
             subscribe(plan, world_add_client(world, &options, i));
         }
-        for (size_t j = 0; j < i; j++) network_lengthen(world->network, world->nodes[i]->host, world->nodes[j]->host, (uint32_t)draw(plan, 40000));
+        for (size_t j = 0; j < i; j++)
+            network_lengthen(world->network, world->nodes[i]->host, world->nodes[j]->host, (uint32_t)draw(plan, 40000));
         world_run_ms(world, draw(plan, 1000));
     }
 }
 
 static void publish(struct plan *plan) {
     struct sim_client *client = plan->world->clients[draw(plan, plan->world->client_count)];
-    sim_client_publish(client, topics[draw(plan, sizeof topics / sizeof *topics)], (uint8_t)draw(plan, 3), draw(plan, 8) == 0, 16 + draw(plan, 500));
+    sim_client_publish(client, topics[draw(plan, sizeof topics / sizeof *topics)], (uint8_t)draw(plan, 3),
+                       draw(plan, 8) == 0, 16 + draw(plan, 500));
 }
 
 /* A filter that this client was granted and still has, or none. */
@@ -66,7 +72,9 @@ static void unsubscribe(struct plan *plan) {
     const struct journal *journal = &plan->world->journal;
     for (size_t i = 0; i < journal->subscription_count; i++) {
         const struct journal_subscription *entry = &journal->subscriptions[i];
-        if (entry->client != sim_client_number(client) || entry->granted_us == JOURNAL_NEVER || entry->ended_us != JOURNAL_NEVER) continue;
+        if (entry->client != sim_client_number(client) || entry->granted_us == JOURNAL_NEVER ||
+            entry->ended_us != JOURNAL_NEVER)
+            continue;
         sim_client_unsubscribe(client, entry->filter);
         return;
     }
@@ -86,7 +94,8 @@ static void subscribe_more(struct plan *plan) {
 
 static void partition(struct plan *plan) {
     bool sides[NODES_MAX] = {false};
-    for (size_t i = 0; i < plan->world->node_count; i++) sides[i] = draw(plan, 2) != 0;
+    for (size_t i = 0; i < plan->world->node_count; i++)
+        sides[i] = draw(plan, 2) != 0;
     world_partition(plan->world, sides);
 }
 
@@ -121,11 +130,16 @@ static void hurt(struct plan *plan) {
 
 static void step(struct plan *plan) {
     size_t what = draw(plan, 100);
-    if (what < 60) publish(plan);
-    else if (what < 68) subscribe_more(plan);
-    else if (what < 72) unsubscribe(plan);
-    else if (what < 82) restart(plan);
-    else hurt(plan);
+    if (what < 60)
+        publish(plan);
+    else if (what < 68)
+        subscribe_more(plan);
+    else if (what < 72)
+        unsubscribe(plan);
+    else if (what < 82)
+        restart(plan);
+    else
+        hurt(plan);
 }
 
 static void calm_down(struct plan *plan) {
@@ -135,7 +149,8 @@ static void calm_down(struct plan *plan) {
     plan->weather.late_ppm = 0;
     network_set_weather(world->network, &plan->weather);
     for (size_t i = 0; i < world->node_count; i++) {
-        while (world->nodes[i]->leaving) world_run_ms(world, 100);
+        while (world->nodes[i]->leaving)
+            world_run_ms(world, 100);
         if (world->nodes[i]->node == NULL) world_start(world, i);
     }
 }
@@ -153,7 +168,8 @@ static bool faults_then_quiet(struct run *run, struct world *world) {
     if (!run_settle(run, world, QUIET_SETTLE_MS)) return false;
     world_run_ms(world, LONGEST_BACK_OFF_MS);
     uint64_t quiet_us = heap_now_us(world->heap);
-    for (size_t i = 0; i < 3 * world->client_count; i++) publish(&plan);
+    for (size_t i = 0; i < 3 * world->client_count; i++)
+        publish(&plan);
     world_run_ms(world, 8000);
     return run_settle(run, world, QUIET_SETTLE_MS) && run_verify(run, world, quiet_us, CHECKS_ONCE);
 }

@@ -23,11 +23,13 @@ static bool one_copy_each_on_every_start_order(struct run *run, struct world *wo
         world_run_ms(world, 300);
     }
     if (!run_settle(run, world, SETTLE_MS)) return false;
-    for (size_t i = 0; i < 3; i++) sim_client_publish(world->clients[i], "site/temperature", (uint8_t)i, false, 64);
+    for (size_t i = 0; i < 3; i++)
+        sim_client_publish(world->clients[i], "site/temperature", (uint8_t)i, false, 64);
     world_run_ms(world, 2000);
     for (size_t i = 0; i < 3; i++) {
         uint64_t received = checks_links(world, i).publications_received;
-        CHECK(received == 2, "edge-%zu received %llu publications over its links instead of 2", i + 1, (unsigned long long)received);
+        CHECK(received == 2, "edge-%zu received %llu publications over its links instead of 2", i + 1,
+              (unsigned long long)received);
     }
     return run_verify(run, world, 0, CHECKS_ONCE);
 }
@@ -41,16 +43,19 @@ static bool overlapping_filters_are_one_copy(struct run *run, struct world *worl
             snprintf(id, sizeof id, "overlap-%zu-%u", node + 1, i);
             struct sim_client *client = world_add_plain_client(world, id, node);
             /* one copy for overlapping filters is ours to give (MQTT 5.0 section 3.3.4 allows both) */
-            for (size_t filter = i; filter < 5; filter += 2) sim_client_subscribe(client, filters[filter], (uint8_t)(filter % 3));
+            for (size_t filter = i; filter < 5; filter += 2)
+                sim_client_subscribe(client, filters[filter], (uint8_t)(filter % 3));
         }
     }
     struct sim_client *publisher = world_add_plain_client(world, "publisher", 0);
     if (!run_settle(run, world, SETTLE_MS)) return false;
-    for (uint8_t qos = 0; qos <= 2; qos++) sim_client_publish(publisher, "a/b", qos, false, 32);
+    for (uint8_t qos = 0; qos <= 2; qos++)
+        sim_client_publish(publisher, "a/b", qos, false, 32);
     world_run_ms(world, 3000);
     for (size_t i = 1; i < 3; i++) {
         uint64_t received = checks_links(world, i).publications_received;
-        CHECK(received == 3, "edge-%zu received %llu publications over its link instead of 3", i + 1, (unsigned long long)received);
+        CHECK(received == 3, "edge-%zu received %llu publications over its link instead of 3", i + 1,
+              (unsigned long long)received);
     }
     return run_verify(run, world, 0, CHECKS_ONCE);
 }
@@ -59,14 +64,16 @@ static bool granted(struct world *world, void *context) {
     return world->journal.subscriptions[*(size_t *)context].granted_us != JOURNAL_NEVER;
 }
 
-/* Brokers are far from each other and clients near: who does not wait for the others answers too early. Variants: the publisher's topic is new, is
- * known, or is covered by a wildcard. */
+/* Brokers are far from each other and clients near: who does not wait for the others answers too early. Variants: the
+ * publisher's topic is new, is known, or is covered by a wildcard. */
 static bool message_right_after_suback_arrives(struct run *run, struct world *world) {
     static const char *const filters[] = {"lamp/1", "lamp/1", "lamp/+", "#"};
     if (!three_brokers(run, world)) return false;
     for (size_t a = 0; a < 3; a++)
-        for (size_t b = 0; b < a; b++) network_lengthen(world->network, world->nodes[a]->host, world->nodes[b]->host, 40000);
-    struct sim_client *publisher = world_add_plain_client(world, "publisher", 0), *subscriber = world_add_plain_client(world, "subscriber", 2);
+        for (size_t b = 0; b < a; b++)
+            network_lengthen(world->network, world->nodes[a]->host, world->nodes[b]->host, 40000);
+    struct sim_client *publisher = world_add_plain_client(world, "publisher", 0),
+                      *subscriber = world_add_plain_client(world, "subscriber", 2);
     if (!run_settle(run, world, SETTLE_MS)) return false;
     if (run->variant != 0) sim_client_publish(publisher, "lamp/1", 0, false, 16);
     world_run_ms(world, 1500);
@@ -89,7 +96,8 @@ static bool first_message_arrives(struct run *run, struct world *world) {
     sim_client_subscribe(world_add_plain_client(world, "wild", 2), "fire/#", 0);
     if (!run_settle(run, world, SETTLE_MS)) return false;
     world_run_ms(world, 10000); /* long after: nothing is under way */
-    for (unsigned i = 0; i < 3; i++) sim_client_publish(publisher, "fire/alarm", 0, false, 16);
+    for (unsigned i = 0; i < 3; i++)
+        sim_client_publish(publisher, "fire/alarm", 0, false, 16);
     world_run_ms(world, 3000);
     return run_verify(run, world, 0, CHECKS_ONCE);
 }
@@ -100,7 +108,8 @@ static bool broker_without_interest_gets_nothing(struct run *run, struct world *
     sim_client_subscribe(world_add_plain_client(world, "hot", 1), "temperature/+", 1);
     sim_client_subscribe(world_add_plain_client(world, "cold", 2), "humidity/+", 1);
     if (!run_settle(run, world, SETTLE_MS)) return false;
-    for (unsigned i = 0; i < 10; i++) sim_client_publish(publisher, "temperature/1", (uint8_t)(i % 3), false, 100);
+    for (unsigned i = 0; i < 10; i++)
+        sim_client_publish(publisher, "temperature/1", (uint8_t)(i % 3), false, 100);
     world_run_ms(world, 5000);
     uint64_t got = checks_links(world, 2).publications_received, due = checks_links(world, 1).publications_received;
     CHECK(got == 0, "edge-3 received %llu publications without interest", (unsigned long long)got);
@@ -110,23 +119,30 @@ static bool broker_without_interest_gets_nothing(struct run *run, struct world *
 
 static bool every_qos_and_size_crosses(struct run *run, struct world *world) {
     static const size_t sizes[] = {8, 100, 1024, 16384, 100000, 1048576};
-    network_set_weather(world->network, &(struct network_weather){.delay_us = 2000, .jitter_us = 1000, .piece_bytes = 40000, .bytes_per_ms = 100000});
+    network_set_weather(
+        world->network,
+        &(struct network_weather){.delay_us = 2000, .jitter_us = 1000, .piece_bytes = 40000, .bytes_per_ms = 100000});
     if (!three_brokers(run, world)) return false;
     struct sim_client *publisher = world_add_client(world, &(struct sim_client_options){.id = "old", .version = 4}, 0);
     for (uint8_t qos = 0; qos <= 2; qos++) {
         char id[64];
         snprintf(id, sizeof id, "qos-%u", qos);
-        sim_client_subscribe(world_add_client(world, &(struct sim_client_options){.id = id, .version = qos == 1 ? 4 : 5}, qos), "size/+", qos);
+        sim_client_subscribe(
+            world_add_client(world, &(struct sim_client_options){.id = id, .version = qos == 1 ? 4 : 5}, qos), "size/+",
+            qos);
     }
     if (!run_settle(run, world, SETTLE_MS)) return false;
     for (size_t size = 0; size < sizeof sizes / sizeof *sizes; size++)
-        for (uint8_t qos = 0; qos <= 2; qos++) sim_client_publish(publisher, "size/x", qos, false, sizes[size]);
+        for (uint8_t qos = 0; qos <= 2; qos++)
+            sim_client_publish(publisher, "size/x", qos, false, sizes[size]);
     world_run_ms(world, 10000);
     return run_verify(run, world, 0, CHECKS_ONCE);
 }
 
 static bool many_publishers_keep_their_order(struct run *run, struct world *world) {
-    network_set_weather(world->network, &(struct network_weather){.delay_us = 5000, .jitter_us = 20000, .loss_ppm = 10000, .piece_bytes = 200});
+    network_set_weather(
+        world->network,
+        &(struct network_weather){.delay_us = 5000, .jitter_us = 20000, .loss_ppm = 10000, .piece_bytes = 200});
     if (!three_brokers(run, world)) return false;
     for (size_t node = 0; node < 3; node++) {
         char id[64];
@@ -145,7 +161,8 @@ static bool many_publishers_keep_their_order(struct run *run, struct world *worl
 
 static bool retained_message_reaches_a_later_subscriber_elsewhere(struct run *run, struct world *world) {
     if (!three_brokers(run, world)) return false;
-    struct sim_client *publisher = world_add_plain_client(world, "publisher", 0), *late = world_add_plain_client(world, "late", 2);
+    struct sim_client *publisher = world_add_plain_client(world, "publisher", 0),
+                      *late = world_add_plain_client(world, "late", 2);
     sim_client_publish(publisher, "sign/text", 1, true, 20);
     size_t last = sim_client_publish(publisher, "sign/text", 1, true, 30);
     world_run_ms(world, 2000);
@@ -153,7 +170,8 @@ static bool retained_message_reaches_a_later_subscriber_elsewhere(struct run *ru
     if (!run_settle(run, world, SETTLE_MS)) return false;
     world_run_ms(world, 1000);
     size_t copies = journal_copies(&world->journal, sim_client_number(late), last, true);
-    CHECK(copies == 1 && journal_copies(&world->journal, sim_client_number(late), last - 1, true) == 0, "the latest retained message came %zu times", copies);
+    CHECK(copies == 1 && journal_copies(&world->journal, sim_client_number(late), last - 1, true) == 0,
+          "the latest retained message came %zu times", copies);
     return run_verify(run, world, 0, CHECKS_ONCE);
 }
 
@@ -163,7 +181,9 @@ static bool absent_client_finds_what_was_published_elsewhere(struct run *run, st
     for (uint8_t version = 4; version <= 5; version++) {
         char id[64];
         snprintf(id, sizeof id, "absent-%u", version);
-        sim_client_subscribe(world_add_client(world, &(struct sim_client_options){.id = id, .version = version, .persistent = true}, 2), "post/+", 2);
+        sim_client_subscribe(
+            world_add_client(world, &(struct sim_client_options){.id = id, .version = version, .persistent = true}, 2),
+            "post/+", 2);
     }
     if (!run_settle(run, world, SETTLE_MS)) return false;
     sim_client_disconnect(world->clients[1]);
@@ -172,7 +192,8 @@ static bool absent_client_finds_what_was_published_elsewhere(struct run *run, st
         sim_client_publish(publisher, "post/letter", (uint8_t)(1 + i % 2), false, 100);
         world_run_ms(world, 100);
     }
-    for (size_t i = 1; i <= 2; i++) sim_client_connect(world->clients[i], world->nodes[2]->host);
+    for (size_t i = 1; i <= 2; i++)
+        sim_client_connect(world->clients[i], world->nodes[2]->host);
     world_run_ms(world, 3000);
     return run_settle(run, world, SETTLE_MS) && run_verify(run, world, 0, CHECKS_ONCE);
 }
@@ -203,7 +224,8 @@ static bool retained_messages_agree_after_a_partition(struct run *run, struct wo
     }
     world_run_ms(world, 2000);
     for (size_t i = 3; i < 6; i++) {
-        CHECK(journal_copies(&world->journal, i, last, true) == 1 && journal_copies(&world->journal, i, last - 1, true) == 0,
+        CHECK(journal_copies(&world->journal, i, last, true) == 1 &&
+                  journal_copies(&world->journal, i, last - 1, true) == 0,
               "%s was not given the later message alone", sim_client_id(world->clients[i]));
     }
     return true;
@@ -212,7 +234,8 @@ static bool retained_messages_agree_after_a_partition(struct run *run, struct wo
 static bool last_unsubscribe_ends_the_traffic(struct run *run, struct world *world) {
     if (!three_brokers(run, world)) return false;
     struct sim_client *publisher = world_add_plain_client(world, "publisher", 0);
-    struct sim_client *first = world_add_plain_client(world, "first", 1), *second = world_add_plain_client(world, "second", 1);
+    struct sim_client *first = world_add_plain_client(world, "first", 1),
+                      *second = world_add_plain_client(world, "second", 1);
     sim_client_subscribe(first, "news", 1);
     sim_client_subscribe(second, "news", 1);
     if (!run_settle(run, world, SETTLE_MS)) return false;
@@ -239,7 +262,8 @@ const struct scenario scenarios_delivery[] = {
     {"broker_without_interest_gets_nothing", broker_without_interest_gets_nothing, 1, NULL},
     {"every_qos_and_size_crosses", every_qos_and_size_crosses, 1, NULL},
     {"many_publishers_keep_their_order", many_publishers_keep_their_order, 1, NULL},
-    {"retained_message_reaches_a_later_subscriber_elsewhere", retained_message_reaches_a_later_subscriber_elsewhere, 1, NULL},
+    {"retained_message_reaches_a_later_subscriber_elsewhere", retained_message_reaches_a_later_subscriber_elsewhere, 1,
+     NULL},
     {"absent_client_finds_what_was_published_elsewhere", absent_client_finds_what_was_published_elsewhere, 1, NULL},
     {"retained_messages_agree_after_a_partition", retained_messages_agree_after_a_partition, 1, NULL},
     {"last_unsubscribe_ends_the_traffic", last_unsubscribe_ends_the_traffic, 1, NULL},

@@ -12,7 +12,11 @@ static bool watched_brokers(struct run *run, struct world *world, size_t count) 
     for (size_t node = 0; node < count; node++) {
         char id[64];
         snprintf(id, sizeof id, "watch-%zu", node + 1);
-        sim_client_subscribe(world_add_client(world, &(struct sim_client_options){.id = id, .version = 5, .keep_alive_s = 1, .reconnects = true}, node), "load/#", 2);
+        sim_client_subscribe(
+            world_add_client(
+                world, &(struct sim_client_options){.id = id, .version = 5, .keep_alive_s = 1, .reconnects = true},
+                node),
+            "load/#", 2);
     }
     return run_settle(run, world, SETTLE_MS);
 }
@@ -25,7 +29,8 @@ static bool all_is_well(struct run *run, struct world *world, uint64_t settle_ms
     settle_ms += CLIENT_NOTICES_MS - (world_now_ms(world) - began_ms);
     if (!run_settle(run, world, settle_ms)) return false;
     uint64_t from_us = heap_now_us(world->heap);
-    for (size_t i = 0; i < world->client_count; i++) sim_client_publish(world->clients[i], "load/well", (uint8_t)(i % 3), false, 32);
+    for (size_t i = 0; i < world->client_count; i++)
+        sim_client_publish(world->clients[i], "load/well", (uint8_t)(i % 3), false, 32);
     world_run_ms(world, 2000);
     return run_verify(run, world, from_us, CHECKS_ONCE);
 }
@@ -41,7 +46,8 @@ static bool crash_and_restart_with_one_bootstrap_peer(struct run *run, struct wo
     for (unsigned i = 0; i < 20; i++) {
         size_t number = sim_client_publish(world->clients[i % 2 * 2], "load/without", 1, false, 16);
         world_run_ms(world, 250);
-        CHECK(journal_copies(&world->journal, 0, number, false) == 1 && journal_copies(&world->journal, 2, number, false) == 1,
+        CHECK(journal_copies(&world->journal, 0, number, false) == 1 &&
+                  journal_copies(&world->journal, 2, number, false) == 1,
               "publication %u between the other two did not arrive within 250 ms", i);
     }
     if (run->variant & 2) world->nodes[1]->saved_epoch = 0;
@@ -66,7 +72,8 @@ static bool quick_restart_is_noticed(struct run *run, struct world *world) {
 static bool all_restart_in_any_order(struct run *run, struct world *world) {
     const size_t *order = run_order(run->variant);
     if (!watched_brokers(run, world, 3)) return false;
-    for (size_t i = 0; i < 3; i++) world_crash(world, i, run->variant & 1 ? NETWORK_DARK : NETWORK_DOWN);
+    for (size_t i = 0; i < 3; i++)
+        world_crash(world, i, run->variant & 1 ? NETWORK_DARK : NETWORK_DOWN);
     world_run_ms(world, 10000);
     for (size_t i = 0; i < 3; i++) {
         world_start(world, order[i]);
@@ -79,7 +86,9 @@ static bool all_restart_in_any_order(struct run *run, struct world *world) {
 static bool bootstrap_peers_are_tried_for_ever(struct run *run, struct world *world) {
     world_add_nodes(world, 3);
     world_start(world, 2);
-    sim_client_subscribe(world_add_client(world, &(struct sim_client_options){.id = "waits", .version = 5, .reconnects = true}, 2), "load/#", 1);
+    sim_client_subscribe(
+        world_add_client(world, &(struct sim_client_options){.id = "waits", .version = 5, .reconnects = true}, 2),
+        "load/#", 1);
     world_run_ms(world, 3600u * 1000u);
     size_t none = 0;
     world_know(world, 0, &none, 0); /* only edge-3 can find them */
@@ -112,7 +121,8 @@ static bool leaving_is_known_at_once(struct run *run, struct world *world) {
     for (size_t i = 0; i < 3; i++) {
         struct gossip_counters counters;
         gossip_read_counters(node_gossip(world->nodes[i]->node), &counters);
-        CHECK(counters.deaths == 0 && counters.suspicions == 0, "leaving looked like a death to %s", world->nodes[i]->name);
+        CHECK(counters.deaths == 0 && counters.suspicions == 0, "leaving looked like a death to %s",
+              world->nodes[i]->name);
     }
     world_run_ms(world, 5000);
     world_start(world, 3);
@@ -163,7 +173,8 @@ static bool is_noticed(struct world *world, void *context) {
     for (size_t i = 0; i < world->node_count; i++) {
         struct member_info info;
         if (world->nodes[i]->node == NULL) continue;
-        if (!gossip_member_find(node_gossip(world->nodes[i]->node), world_node_now_ms(world->nodes[i]), &id, &info)) return false;
+        if (!gossip_member_find(node_gossip(world->nodes[i]->node), world_node_now_ms(world->nodes[i]), &id, &info))
+            return false;
         if (info.state != MEMBER_DOWN) return false;
     }
     return true;
@@ -181,9 +192,11 @@ static bool death_is_noticed_in_three_seconds(struct run *run, struct world *wor
         world_run_ms(world, dice_below(&world->dice, 1000));
         world_crash(world, death.node, i % 2 == 0 ? NETWORK_DARK : NETWORK_DOWN);
         uint64_t died_ms = world_now_ms(world);
-        CHECK(world_run_until(world, 10000, is_noticed, &death), "the death of edge-%zu is not noticed in 10 s", death.node + 1);
+        CHECK(world_run_until(world, 10000, is_noticed, &death), "the death of edge-%zu is not noticed in 10 s",
+              death.node + 1);
         uint64_t took_ms = world_now_ms(world) - died_ms;
-        CHECK(took_ms <= 3000, "the death of edge-%zu of %zu is noticed by all after %llu ms", death.node + 1, count, (unsigned long long)took_ms);
+        CHECK(took_ms <= 3000, "the death of edge-%zu of %zu is noticed by all after %llu ms", death.node + 1, count,
+              (unsigned long long)took_ms);
         world_start(world, death.node);
         if (!run_settle(run, world, SETTLE_MS)) return false;
     }

@@ -21,7 +21,8 @@ static bool row_is_everywhere(struct world *world, void *context) {
 static bool registry_change_is_known_within_a_second(struct run *run, struct world *world) {
     size_t count = run->variant == 0 ? 20 : 40;
     struct change change = {1};
-    network_set_weather(world->network, &(struct network_weather){.delay_us = 5000, .jitter_us = 5000, .loss_ppm = 10000});
+    network_set_weather(world->network,
+                        &(struct network_weather){.delay_us = 5000, .jitter_us = 5000, .loss_ppm = 10000});
     world_add_nodes(world, count);
     world_start_all(world);
     if (!run_settle(run, world, 15000)) return false;
@@ -33,7 +34,8 @@ static bool registry_change_is_known_within_a_second(struct run *run, struct wor
         node_pump(node->node, world_node_now_ms(node));
         world_flush(node);
         uint64_t put_ms = world_now_ms(world);
-        CHECK(world_run_until(world, 10000, row_is_everywhere, &change), "row %llu is not everywhere after 10 s", (unsigned long long)change.rows);
+        CHECK(world_run_until(world, 10000, row_is_everywhere, &change), "row %llu is not everywhere after 10 s",
+              (unsigned long long)change.rows);
         uint64_t took_ms = world_now_ms(world) - put_ms;
         CHECK(took_ms <= 1000, "a row took %llu ms to %zu brokers", (unsigned long long)took_ms, count);
         world_run_ms(world, 500);
@@ -58,9 +60,12 @@ static bool idle_broker_sends_under_four_kib_per_second(struct run *run, struct 
 /* A table of many packets, in calm and in bad weather. */
 static bool large_table_reaches_a_late_starter(struct run *run, struct world *world) {
     if (run->variant == 1)
-        network_set_weather(world->network, &(struct network_weather){.delay_us = 20000, .jitter_us = 20000, .loss_ppm = 100000, .duplicate_ppm = 20000});
+        network_set_weather(world->network,
+                            &(struct network_weather){
+                                .delay_us = 20000, .jitter_us = 20000, .loss_ppm = 100000, .duplicate_ppm = 20000});
     world_add_nodes(world, 4);
-    for (size_t i = 0; i < 3; i++) world_start(world, i);
+    for (size_t i = 0; i < 3; i++)
+        world_start(world, i);
     struct sim_client *client = world_add_plain_client(world, "greedy", 0);
     for (unsigned i = 0; i < 400; i++) {
         char filter[64];
@@ -72,11 +77,13 @@ static bool large_table_reaches_a_late_starter(struct run *run, struct world *wo
     return run_settle(run, world, run->variant == 1 ? 10000 : 5000);
 }
 
-/* 512 rows of a kind are allowed: more filters are covered by wider ones, and still only what was asked for is delivered. */
+/* 512 rows of a kind are allowed: more filters are covered by wider ones, and still only what was asked for is
+ * delivered. */
 static bool more_filters_than_rows_still_deliver_exactly(struct run *run, struct world *world) {
     world_add_nodes(world, 2);
     world_start_all(world);
-    struct sim_client *many = world_add_plain_client(world, "many", 0), *publisher = world_add_plain_client(world, "publisher", 1);
+    struct sim_client *many = world_add_plain_client(world, "many", 0),
+                      *publisher = world_add_plain_client(world, "publisher", 1);
     for (unsigned i = 0; i < 700; i++) {
         char filter[64];
         snprintf(filter, sizeof filter, "dev/%u/t", i * 2);

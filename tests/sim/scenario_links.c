@@ -9,7 +9,9 @@ static bool watched_brokers(struct run *run, struct world *world, size_t count) 
     for (size_t node = 0; node < count; node++) {
         char id[64];
         snprintf(id, sizeof id, "watch-%zu", node + 1);
-        sim_client_subscribe(world_add_client(world, &(struct sim_client_options){.id = id, .version = 5, .reconnects = true}, node), "load/#", 2);
+        sim_client_subscribe(
+            world_add_client(world, &(struct sim_client_options){.id = id, .version = 5, .reconnects = true}, node),
+            "load/#", 2);
     }
     return run_settle(run, world, SETTLE_MS);
 }
@@ -18,8 +20,8 @@ static void publish_some(struct world *world, unsigned count, uint64_t every_ms,
     static const char *const topics[] = {"load/a", "load/b/c", "load/d"};
     for (unsigned i = 0; i < count; i++) {
         uint8_t qos = (uint8_t)(qos_min + dice_below(&world->dice, 3u - qos_min));
-        sim_client_publish(world->clients[dice_below(&world->dice, world->client_count)], topics[dice_below(&world->dice, 3)], qos, false,
-                       16 + dice_below(&world->dice, 400));
+        sim_client_publish(world->clients[dice_below(&world->dice, world->client_count)],
+                           topics[dice_below(&world->dice, 3)], qos, false, 16 + dice_below(&world->dice, 400));
         world_run_ms(world, every_ms);
     }
 }
@@ -39,8 +41,12 @@ static bool qos_1_and_2_survive_flapping_links(struct run *run, struct world *wo
 }
 
 static bool loss_of_twenty_percent_still_delivers(struct run *run, struct world *world) {
-    network_set_weather(world->network, &(struct network_weather){.delay_us = 20000, .jitter_us = 30000, .loss_ppm = 200000, .duplicate_ppm = 20000,
-                                                                  .late_ppm = 20000, .late_us = 300000});
+    network_set_weather(world->network, &(struct network_weather){.delay_us = 20000,
+                                                                  .jitter_us = 30000,
+                                                                  .loss_ppm = 200000,
+                                                                  .duplicate_ppm = 20000,
+                                                                  .late_ppm = 20000,
+                                                                  .late_us = 300000});
     if (!watched_brokers(run, world, 3)) return false;
     publish_some(world, 60, 50, 0);
     world_run_ms(world, 15000);
@@ -79,11 +85,14 @@ static bool broker_alone_serves_its_own_site(struct run *run, struct world *worl
     world_partition(world, sides);
     for (unsigned i = 0; i < 40; i++) {
         struct sim_client *client = world_add_plain_client(world, "own", 0);
-        size_t subscribed = sim_client_subscribe(client, "own/+", 1), sent = sim_client_publish(world->clients[0], "load/own", 2, false, 16);
+        size_t subscribed = sim_client_subscribe(client, "own/+", 1),
+               sent = sim_client_publish(world->clients[0], "load/own", 2, false, 16);
         world_run_ms(world, 500);
         const struct journal_subscription *entry = &world->journal.subscriptions[subscribed];
-        CHECK(entry->granted_us != JOURNAL_NEVER && entry->granted_us - entry->asked_us < 400 * HEAP_MS, "a SUBACK took too long without peers");
-        CHECK(world->journal.publications[sent].acked_us != JOURNAL_NEVER && journal_copies(&world->journal, 0, sent, false) == 1,
+        CHECK(entry->granted_us != JOURNAL_NEVER && entry->granted_us - entry->asked_us < 400 * HEAP_MS,
+              "a SUBACK took too long without peers");
+        CHECK(world->journal.publications[sent].acked_us != JOURNAL_NEVER &&
+                  journal_copies(&world->journal, 0, sent, false) == 1,
               "a publication waited for absent peers");
         sim_client_disconnect(client);
     }
@@ -124,7 +133,8 @@ static bool one_way_cut_between_two_is_no_death(struct run *run, struct world *w
 }
 
 static bool no_false_death_at_ten_percent_loss(struct run *run, struct world *world) {
-    network_set_weather(world->network, &(struct network_weather){.delay_us = 10000, .jitter_us = 20000, .loss_ppm = 100000});
+    network_set_weather(world->network,
+                        &(struct network_weather){.delay_us = 10000, .jitter_us = 20000, .loss_ppm = 100000});
     if (!watched_brokers(run, world, 5)) return false;
     world_run_ms(world, 3600u * 1000u);
     CHECK(deaths(world) == 0, "%llu false deaths in an hour", (unsigned long long)deaths(world));

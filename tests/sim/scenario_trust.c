@@ -23,7 +23,8 @@ struct row_count {
     size_t own, foreign;
 };
 
-static bool count_row(void *context, const struct member_info *owner, enum gossip_row_kind kind, const char *filter, size_t size) {
+static bool count_row(void *context, const struct member_info *owner, enum gossip_row_kind kind, const char *filter,
+                      size_t size) {
     struct row_count *count = context;
     (void)kind, (void)filter, (void)size;
     count->own += owner->self;
@@ -38,12 +39,15 @@ static struct row_count count_rows(const struct world_node *node) {
 }
 
 /* What holds for every stranger after it ran for a while. */
-static bool stranger_got_nothing(struct run *run, struct world *world, const struct world_node *stranger, struct sim_client *eager) {
+static bool stranger_got_nothing(struct run *run, struct world *world, const struct world_node *stranger,
+                                 struct sim_client *eager) {
     uint64_t from_us = heap_now_us(world->heap);
-    size_t theirs = sim_client_publish(eager, "false/alarm", 1, false, 16), ours = sim_client_publish(world->clients[0], "secret", 1, false, 16);
+    size_t theirs = sim_client_publish(eager, "false/alarm", 1, false, 16),
+           ours = sim_client_publish(world->clients[0], "secret", 1, false, 16);
     world_run_ms(world, 6000);
     for (size_t i = 0; i < 2; i++) {
-        CHECK(journal_copies(&world->journal, i, theirs, true) == 0, "a publication of the stranger reached %s", sim_client_id(world->clients[i]));
+        CHECK(journal_copies(&world->journal, i, theirs, true) == 0, "a publication of the stranger reached %s",
+              sim_client_id(world->clients[i]));
         CHECK(journal_copies(&world->journal, i, ours, true) == 1, "a publication between the good was disturbed");
         struct peering_counters counters;
         broker_read_peering_counters(node_broker(world->nodes[i]->node), &counters);
@@ -59,7 +63,8 @@ static bool stranger_got_nothing(struct run *run, struct world *world, const str
 
 /* Variants: every fault of a token. */
 static bool refused_token_gets_no_rows_and_no_link(struct run *run, struct world *world) {
-    static const enum credentials_fault faults[] = {CREDENTIALS_EXPIRED, CREDENTIALS_OTHER_ISSUER, CREDENTIALS_OTHER_KEY, CREDENTIALS_HMAC,
+    static const enum credentials_fault faults[] = {CREDENTIALS_EXPIRED,      CREDENTIALS_OTHER_ISSUER,
+                                                    CREDENTIALS_OTHER_KEY,    CREDENTIALS_HMAC,
                                                     CREDENTIALS_NO_SIGNATURE, CREDENTIALS_CLIENT_AUDIENCE};
     struct world_node *stranger = NULL;
     if (!with_stranger(run, world, &stranger)) return false;
@@ -71,7 +76,8 @@ static bool refused_token_gets_no_rows_and_no_link(struct run *run, struct world
     if (!stranger_got_nothing(run, world, stranger, eager)) return false;
     const struct world_log *theirs = world_log_of(stranger, "refused_us");
     CHECK(theirs != NULL, "the stranger does not log that it is refused");
-    CHECK(theirs->count <= 4, "the stranger logs %llu times in 26 s that it is refused", (unsigned long long)theirs->count);
+    CHECK(theirs->count <= 4, "the stranger logs %llu times in 26 s that it is refused",
+          (unsigned long long)theirs->count);
     for (size_t i = 0; i < 2; i++) {
         const struct world_log *refused = world_log_of(world->nodes[i], "refused");
         CHECK(refused != NULL && refused->count <= 2, "%s logs the refusal %llu times", world->nodes[i]->name,
@@ -121,13 +127,16 @@ static bool second_holder_of_a_key_is_noticed(struct run *run, struct world *wor
     const struct world_node *original = world->nodes[1];
     auth_key_free(stranger->key);
     stranger->key = NULL;
-    CHECK(auth_key_private_pem(original->key, &pem) == AUTH_OK && auth_key_parse(pem, strlen(pem), &stranger->key) == AUTH_OK, "the key cannot be copied");
+    CHECK(auth_key_private_pem(original->key, &pem) == AUTH_OK &&
+              auth_key_parse(pem, strlen(pem), &stranger->key) == AUTH_OK,
+          "the key cannot be copied");
     free(pem);
     free(stranger->token);
     stranger->token = strdup(original->token);
     world_start(world, stranger->index);
     world_run_ms(world, 30000);
-    CHECK(world_log_of(original, "cloned") != NULL || world_log_of(stranger, "cloned") != NULL, "nobody noticed the second holder of the key");
+    CHECK(world_log_of(original, "cloned") != NULL || world_log_of(stranger, "cloned") != NULL,
+          "nobody noticed the second holder of the key");
     return true;
 }
 

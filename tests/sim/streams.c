@@ -1,11 +1,12 @@
-/* Streams: see network.h. A stream's direction is a queue of pieces of which the first is on its way; the others follow in order. */
+/* Streams: see network.h. A stream's direction is a queue of pieces of which the first is on its way; the others follow
+ * in order. */
 #include "tests/sim/network_inside.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRANSMIT_US 200000u            /* the first wait after a loss; doubled up to the next */
+#define RETRANSMIT_US 200000u /* the first wait after a loss; doubled up to the next */
 #define RETRANSMIT_MAX_US 3200000u
 #define GIVE_UP_US (900u * 1000u * 1000u) /* of standing still: what Linux does after 15 retries */
 #define CONNECT_RETRY_US 1000000u
@@ -33,8 +34,8 @@ struct stream {
     size_t host[2]; /* 0 dialled 1 */
     uint16_t port;
     bool accepted, connected;
-    bool over[2]; /* no callback for this end any more */
-    bool dark[2]; /* it ended without a word */
+    bool over[2];                   /* no callback for this end any more */
+    bool dark[2];                   /* it ended without a word */
     struct direction directions[2]; /* from end 0, from end 1 */
 };
 
@@ -55,16 +56,15 @@ static network_end end_of(const struct stream *stream, int side) {
     return stream->number * 2 + (uint64_t)side;
 }
 
-static void push(struct network *network, const struct stream *stream, int side, uint64_t delay_us, void (*fire)(struct event *),
-                 const struct gossip_address *to) {
+static void push(struct network *network, const struct stream *stream, int side, uint64_t delay_us,
+                 void (*fire)(struct event *), const struct gossip_address *to) {
     struct stream_event *event = calloc(1, sizeof *event);
     assert(event != NULL);
     event->event.fire = fire;
     event->network = network;
     event->number = stream->number;
     event->side = side;
-    if (to != NULL)
-        event->to = *to;
+    if (to != NULL) event->to = *to;
     heap_push(network->heap, &event->event, delay_us);
 }
 
@@ -94,7 +94,8 @@ static void free_stream(struct stream *stream) {
 }
 
 static void release_if_over(struct network *network, struct stream *stream) {
-    if (!stream->over[0] || !stream->over[1] || stream->directions[0].first != NULL || stream->directions[1].first != NULL)
+    if (!stream->over[0] || !stream->over[1] || stream->directions[0].first != NULL ||
+        stream->directions[1].first != NULL)
         return;
     network->streams[stream->number - 1] = NULL;
     free_stream(stream);
@@ -104,29 +105,25 @@ static void on_delivery(struct event *event);
 
 static void arm(struct network *network, struct stream *stream, int side) {
     struct direction *direction = &stream->directions[side];
-    if (direction->armed || direction->first == NULL)
-        return;
+    if (direction->armed || direction->first == NULL) return;
     uint64_t now = heap_now_us(network->heap), at = direction->first->at_us;
     direction->armed = true;
     push(network, stream, side, (at > now ? at - now : 0) + direction->wait_us, on_delivery, NULL);
 }
 
-static void add_piece(struct network *network, struct stream *stream, int side, enum piece_kind kind, const uint8_t *bytes, size_t size, bool final) {
+static void add_piece(struct network *network, struct stream *stream, int side, enum piece_kind kind,
+                      const uint8_t *bytes, size_t size, bool final) {
     struct direction *direction = &stream->directions[side];
     struct piece *piece = calloc(1, sizeof *piece + size);
     assert(piece != NULL);
     piece->kind = kind;
     piece->final = final;
     piece->size = size;
-    if (size != 0)
-        memcpy(piece->bytes, bytes, size);
+    if (size != 0) memcpy(piece->bytes, bytes, size);
     uint64_t at = heap_now_us(network->heap) + delay_us(network, stream);
-    if (dice_ppm(&network->stream_dice, network->weather.loss_ppm))
-        at += RETRANSMIT_US;
-    if (at < direction->last_at_us)
-        at = direction->last_at_us;
-    if (network->weather.bytes_per_ms != 0)
-        at += (uint64_t)size * 1000 / network->weather.bytes_per_ms;
+    if (dice_ppm(&network->stream_dice, network->weather.loss_ppm)) at += RETRANSMIT_US;
+    if (at < direction->last_at_us) at = direction->last_at_us;
+    if (network->weather.bytes_per_ms != 0) at += (uint64_t)size * 1000 / network->weather.bytes_per_ms;
     piece->at_us = direction->last_at_us = at;
     direction->under_way += size;
     if (direction->last != NULL)
@@ -163,8 +160,7 @@ static void on_writable_again(struct event *event) {
 }
 
 static void end_side(struct network *network, struct stream *stream, int side) {
-    if (stream->over[side])
-        return;
+    if (stream->over[side]) return;
     stream->over[side] = true;
     if ((side == 0 || stream->accepted) && network->hosts[stream->host[side]].power == NETWORK_UP) {
         const struct network_ports *ports = ports_of(network, stream, side);
@@ -181,8 +177,7 @@ static bool stands_still(const struct network *network, const struct stream *str
 static void stand_still(struct network *network, struct stream *stream, int side) {
     struct direction *direction = &stream->directions[side];
     direction->wait_us = direction->wait_us == 0 ? RETRANSMIT_US : direction->wait_us * 2;
-    if (direction->wait_us > RETRANSMIT_MAX_US)
-        direction->wait_us = RETRANSMIT_MAX_US;
+    if (direction->wait_us > RETRANSMIT_MAX_US) direction->wait_us = RETRANSMIT_MAX_US;
     direction->still_us += direction->wait_us;
     if (direction->still_us > GIVE_UP_US) {
         drop_pieces(direction);
@@ -197,13 +192,11 @@ static void hand_over(struct network *network, struct stream *stream, int to, co
     const struct network_ports *ports = ports_of(network, stream, to);
     if (stream->dark[to]) { /* the host is back and knows nothing of this stream */
         drop_pieces(&stream->directions[1 - to]);
-        if (!stream->over[1 - to])
-            break_off(network, stream, to);
+        if (!stream->over[1 - to]) break_off(network, stream, to);
     } else if (piece->kind == PIECE_END) {
         end_side(network, stream, to);
     } else if (stream->over[to]) { /* the far end may not know it: after standing still it was given up here */
-        if (!stream->over[1 - to] && stream->directions[to].first == NULL)
-            break_off(network, stream, to);
+        if (!stream->over[1 - to] && stream->directions[to].first == NULL) break_off(network, stream, to);
     } else if (piece->kind == PIECE_OPEN) {
         stream->connected = true;
         ports->on_connected(ports->context, end_of(stream, to), stream->host[1 - to]);
@@ -216,8 +209,7 @@ static void hand_over(struct network *network, struct stream *stream, int to, co
 static void deliver(struct network *network, struct stream *stream, int side) {
     struct direction *direction = &stream->directions[side];
     direction->armed = false;
-    if (direction->first == NULL)
-        return;
+    if (direction->first == NULL) return;
     if (stands_still(network, stream, side)) {
         stand_still(network, stream, side);
         return;
@@ -229,8 +221,7 @@ static void deliver(struct network *network, struct stream *stream, int side) {
     }
     struct piece *piece = direction->first;
     direction->first = piece->next;
-    if (direction->first == NULL)
-        direction->last = NULL;
+    if (direction->first == NULL) direction->last = NULL;
     direction->under_way -= piece->size;
     hand_over(network, stream, 1 - side, piece);
     free(piece);
@@ -265,7 +256,8 @@ static void refuse(struct network *network, struct stream *stream) {
 /* The first packet is at the host, or (done) the whole handshake is over there. */
 static void knock(struct network *network, struct stream *stream, const struct gossip_address *to, bool done) {
     size_t from = stream->host[0], host = network_host_at(network, to);
-    if (host == SIZE_MAX || network->hosts[host].power == NETWORK_DARK || network_is_cut(network, from, host) || network_is_cut(network, host, from)) {
+    if (host == SIZE_MAX || network->hosts[host].power == NETWORK_DARK || network_is_cut(network, from, host) ||
+        network_is_cut(network, host, from)) {
         push(network, stream, done, CONNECT_RETRY_US, on_handshake, to); /* until the dialler's time is over */
         return;
     }
@@ -334,14 +326,14 @@ network_end network_dial(struct network *network, size_t from, const struct goss
 
 bool network_writable(const struct network *network, network_end end) {
     const struct stream *stream = find(network, end / 2);
-    return stream != NULL && !stream->over[end % 2] && stream->directions[end % 2].under_way < network->weather.window_bytes;
+    return stream != NULL && !stream->over[end % 2] &&
+           stream->directions[end % 2].under_way < network->weather.window_bytes;
 }
 
 void network_send(struct network *network, network_end end, const uint8_t *bytes, size_t size) {
     struct stream *stream = find(network, end / 2);
     int side = (int)(end % 2);
-    if (stream == NULL || stream->over[side])
-        return;
+    if (stream == NULL || stream->over[side]) return;
     assert(side == 1 ? stream->accepted : stream->connected);
     size_t most = network->weather.piece_bytes;
     for (size_t at = 0;;) {
@@ -352,29 +344,24 @@ void network_send(struct network *network, network_end end, const uint8_t *bytes
         }
         add_piece(network, stream, side, PIECE_BYTES, bytes + at, take, at + take == size);
         at += take;
-        if (at == size)
-            break;
+        if (at == size) break;
     }
-    if (stream->directions[side].under_way >= network->weather.window_bytes)
-        stream->directions[side].blocked = true;
+    if (stream->directions[side].under_way >= network->weather.window_bytes) stream->directions[side].blocked = true;
 }
 
 void network_close(struct network *network, network_end end) {
     struct stream *stream = find(network, end / 2);
     int side = (int)(end % 2);
-    if (stream == NULL || stream->over[side])
-        return;
+    if (stream == NULL || stream->over[side]) return;
     stream->over[side] = true;
-    if (side == 0 && !stream->accepted)
-        stream->over[1] = true;
+    if (side == 0 && !stream->accepted) stream->over[1] = true;
     add_piece(network, stream, side, PIECE_END, NULL, 0, true);
 }
 
 void network_reset(struct network *network, size_t a, size_t b) {
     for (size_t i = 0; i < network->stream_count; i++) {
         struct stream *stream = network->streams[i];
-        if (stream == NULL || !stream->accepted)
-            continue;
+        if (stream == NULL || !stream->accepted) continue;
         if ((stream->host[0] == a && stream->host[1] == b) || (stream->host[0] == b && stream->host[1] == a)) {
             break_off(network, stream, 0);
             break_off(network, stream, 1);
@@ -386,8 +373,7 @@ void streams_host_down(struct network *network, size_t host, enum network_power 
     for (size_t i = 0; i < network->stream_count; i++) {
         struct stream *stream = network->streams[i];
         for (int side = 0; stream != NULL && side < 2; side++) {
-            if (stream->host[side] != host || stream->over[side] || (side == 1 && !stream->accepted))
-                continue;
+            if (stream->host[side] != host || stream->over[side] || (side == 1 && !stream->accepted)) continue;
             stream->over[side] = true;
             stream->over[1] = stream->over[1] || !stream->accepted;
             stream->dark[side] = power == NETWORK_DARK;
@@ -403,8 +389,7 @@ void streams_host_down(struct network *network, size_t host, enum network_power 
 
 void streams_free(struct network *network) {
     for (size_t i = 0; i < network->stream_count; i++) {
-        if (network->streams[i] != NULL)
-            free_stream(network->streams[i]);
+        if (network->streams[i] != NULL) free_stream(network->streams[i]);
     }
     free(network->streams);
 }

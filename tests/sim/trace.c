@@ -20,6 +20,5 @@ void trace_line(struct trace *trace, uint64_t now_us, const char *who, const cha
         trace->hash = (trace->hash ^ (uint8_t)*c) * 0x100000001b3u;
     trace->hash = (trace->hash ^ '\n') * 0x100000001b3u;
     trace->lines++;
-    if (trace->out != NULL)
-        fprintf(trace->out, "%s\n", line);
+    if (trace->out != NULL) fprintf(trace->out, "%s\n", line);
 }

@@ -16,6 +16,7 @@ struct trace {
 
 void trace_init(struct trace *trace, FILE *out);
 /* who: the broker or client that it happened to. */
-void trace_line(struct trace *trace, uint64_t now_us, const char *who, const char *format, ...) __attribute__((format(printf, 4, 5)));
+void trace_line(struct trace *trace, uint64_t now_us, const char *who, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 #endif

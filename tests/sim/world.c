@@ -46,7 +46,8 @@ void world_free(struct world *world) {
         free(node->ready_is_link);
         free(node);
     }
-    for (size_t i = 0; i < world->client_count; i++) sim_client_free(world->clients[i]);
+    for (size_t i = 0; i < world->client_count; i++)
+        sim_client_free(world->clients[i]);
     free(world->nodes);
     free(world->clients);
     heap_free(world->heap);
@@ -84,7 +85,8 @@ void world_add_nodes(struct world *world, size_t count) {
         snprintf(name, sizeof name, "edge-%zu", i + 1);
         all[i] = world_add_node(world, name)->index;
     }
-    for (size_t i = 0; i < count; i++) world_know(world, all[i], all, count);
+    for (size_t i = 0; i < count; i++)
+        world_know(world, all[i], all, count);
     free(all);
 }
 
@@ -99,7 +101,8 @@ void world_know(struct world *world, size_t node, const size_t *peers, size_t co
 void world_set_token(struct world *world, size_t node, enum credentials_fault fault) {
     struct world_node *of = world->nodes[node];
     free(of->token);
-    of->token = credentials_token(&world->dice, world->issuer, of->name, of->key, world_node_wall_ms(of) / 1000, TOKEN_VALID_S, fault);
+    of->token = credentials_token(&world->dice, world->issuer, of->name, of->key, world_node_wall_ms(of) / 1000,
+                                  TOKEN_VALID_S, fault);
 }
 
 uint64_t world_node_now_ms(const struct world_node *node) {
@@ -146,7 +149,8 @@ static void on_resolve_time(struct event *event) {
     struct gossip_address addresses[64];
     size_t count = node->bootstrap_count < 64 ? node->bootstrap_count : 64;
     for (size_t i = 0; i < count; i++)
-        addresses[i] = network_address(node->world->network, node->world->nodes[node->bootstrap[i]]->host, WORLD_PEERS_PORT);
+        addresses[i] =
+            network_address(node->world->network, node->world->nodes[node->bootstrap[i]]->host, WORLD_PEERS_PORT);
     gossip_set_bootstrap(node_gossip(node->node), world_node_now_ms(node), addresses, count);
     node_pump(node->node, world_node_now_ms(node));
     world_flush(node);
@@ -163,10 +167,20 @@ void world_start(struct world *world, size_t index) {
     node->armed_ms = UINT64_MAX;
     node->saved_epoch++;
     struct node_options options = {
-        .name = node->name, .federation = node->federation, .key = node->key, .issuers = (const struct auth_key *const *)&world->issuer, .issuer_count = 1,
-        .token = node->token, .token_size = strlen(node->token), .ring = &node->ring,
-        .advertise = network_address(world->network, node->host, WORLD_PEERS_PORT), .epoch = node->saved_epoch, .seed = dice_next(&world->dice),
-        .broker_limits = world->options.broker_limits, .gossip_limits = world->options.gossip_limits, .ports = world_node_ports(node),
+        .name = node->name,
+        .federation = node->federation,
+        .key = node->key,
+        .issuers = (const struct auth_key *const *)&world->issuer,
+        .issuer_count = 1,
+        .token = node->token,
+        .token_size = strlen(node->token),
+        .ring = &node->ring,
+        .advertise = network_address(world->network, node->host, WORLD_PEERS_PORT),
+        .epoch = node->saved_epoch,
+        .seed = dice_next(&world->dice),
+        .broker_limits = world->options.broker_limits,
+        .gossip_limits = world->options.gossip_limits,
+        .ports = world_node_ports(node),
     };
     trace_line(&world->trace, heap_now_us(world->heap), node->name, "starts, epoch %" PRIu64, node->saved_epoch);
     node->node = node_new(&options, world_node_now_ms(node), world_node_wall_ms(node));
@@ -175,7 +189,8 @@ void world_start(struct world *world, size_t index) {
 }
 
 void world_start_all(struct world *world) {
-    for (size_t i = 0; i < world->node_count; i++) world_start(world, i);
+    for (size_t i = 0; i < world->node_count; i++)
+        world_start(world, i);
 }
 
 /* Sessions are in memory: the subscriptions there ended with it. */
@@ -230,7 +245,8 @@ void world_pause(struct world *world, size_t index, uint64_t ms) {
 struct sim_client *world_add_client(struct world *world, const struct sim_client_options *options, size_t node) {
     world->clients = realloc(world->clients, (world->client_count + 1) * sizeof(struct sim_client *));
     assert(world->clients != NULL);
-    struct sim_client *client = sim_client_new(world->heap, world->network, &world->trace, &world->journal, world->client_count, options);
+    struct sim_client *client =
+        sim_client_new(world->heap, world->network, &world->trace, &world->journal, world->client_count, options);
     world->clients[world->client_count++] = client;
     sim_client_connect(client, world->nodes[node]->host);
     return client;
@@ -244,21 +260,25 @@ struct sim_client *world_add_plain_client(struct world *world, const char *id, s
 
 void world_partition(struct world *world, const bool *side) {
     for (size_t a = 0; a < world->node_count; a++)
-        for (size_t b = 0; b < world->node_count; b++) network_cut(world->network, world->nodes[a]->host, world->nodes[b]->host, side[a] != side[b]);
+        for (size_t b = 0; b < world->node_count; b++)
+            network_cut(world->network, world->nodes[a]->host, world->nodes[b]->host, side[a] != side[b]);
     trace_line(&world->trace, heap_now_us(world->heap), "network", "is partitioned");
 }
 
 void world_cut(struct world *world, size_t from, size_t to, bool cut) {
-    trace_line(&world->trace, heap_now_us(world->heap), "network", "%zu to %zu %s", from + 1, to + 1, cut ? "is cut" : "is whole");
+    trace_line(&world->trace, heap_now_us(world->heap), "network", "%zu to %zu %s", from + 1, to + 1,
+               cut ? "is cut" : "is whole");
     network_cut(world->network, world->nodes[from]->host, world->nodes[to]->host, cut);
 }
 
 void world_run_ms(struct world *world, uint64_t ms) {
     uint64_t until = heap_now_us(world->heap) + ms * HEAP_MS;
-    while (heap_fired(world->heap) < WORLD_EVENTS_MAX && heap_step(world->heap, until)) continue;
+    while (heap_fired(world->heap) < WORLD_EVENTS_MAX && heap_step(world->heap, until))
+        continue;
 }
 
-bool world_run_until(struct world *world, uint64_t max_ms, bool (*holds)(struct world *world, void *context), void *context) {
+bool world_run_until(struct world *world, uint64_t max_ms, bool (*holds)(struct world *world, void *context),
+                     void *context) {
     for (uint64_t waited = 0; !holds(world, context); waited += LOOK_MS) {
         if (waited >= max_ms) return false;
         world_run_ms(world, LOOK_MS);

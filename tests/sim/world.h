@@ -1,6 +1,8 @@
-/* A simulated world: brokers (struct node, the daemon's own joint of the three cores), clients, a network, and the time in which it all happens.
+/* A simulated world: brokers (struct node, the daemon's own joint of the three cores), clients, a network, and the time
+ * in which it all happens.
  *
- * A broker here is what the daemon makes of a node: the same ports, in the same order of effects (input, pump, flush, timer).
+ * A broker here is what the daemon makes of a node: the same ports, in the same order of effects (input, pump, flush,
+ * timer).
  */
 #ifndef SIM_WORLD_H
 #define SIM_WORLD_H
@@ -15,7 +17,7 @@
 #define WORLD_NAME_MAX 64u
 #define WORLD_LOGS_MAX 48u
 #define WORLD_EVENTS_MAX 5000000u /* more means that something answers itself for ever; time stands still then */
-#define WORLD_WALL_S 1800000000 /* the wall clock at the start, seconds since 1970 */
+#define WORLD_WALL_S 1800000000   /* the wall clock at the start, seconds since 1970 */
 
 struct world;
 
@@ -57,7 +59,7 @@ struct world_node {
     size_t ready_count, ready_room;
 
     uint64_t started_us, ticks;
-    uint64_t spins; /* times at which the deadline after a tick was not in the future */
+    uint64_t spins;                        /* times at which the deadline after a tick was not in the future */
     struct world_log logs[WORLD_LOGS_MAX]; /* since the world began */
     size_t log_count;
 };
@@ -114,7 +116,8 @@ void world_cut(struct world *world, size_t from, size_t to, bool cut);
 
 void world_run_ms(struct world *world, uint64_t ms);
 /* Runs until the condition holds, looking every 10 ms; false when max_ms are over. */
-bool world_run_until(struct world *world, uint64_t max_ms, bool (*holds)(struct world *world, void *context), void *context);
+bool world_run_until(struct world *world, uint64_t max_ms, bool (*holds)(struct world *world, void *context),
+                     void *context);
 uint64_t world_now_ms(const struct world *world);
 
 const struct world_log *world_log_of(const struct world_node *node, const char *event); /* NULL if there is none */

@@ -162,8 +162,8 @@ static void settle(struct world_node *node) {
 
 static void send_datagram(void *context, const struct gossip_address *to, const uint8_t *bytes, size_t size) {
     struct world_node *node = context;
-    trace_line(&node->world->trace, heap_now_us(node->world->heap), node->name, "datagram to %u.%u.%u:%u size %zu", to->ip[1], to->ip[2], to->ip[3], to->port,
-               size);
+    trace_line(&node->world->trace, heap_now_us(node->world->heap), node->name, "datagram to %u.%u.%u:%u size %zu",
+               to->ip[1], to->ip[2], to->ip[3], to->port, size);
     network_datagram(node->world->network, node->host, WORLD_PEERS_PORT, to, bytes, size);
 }
 
@@ -178,14 +178,17 @@ static void link_ready(void *context, broker_handle link) {
 static void dial(void *context, broker_handle link, const struct gossip_address *to, const char *peer_name) {
     struct world_node *node = context;
     trace_line(&node->world->trace, heap_now_us(node->world->heap), node->name, "dials %s", peer_name);
-    add(node, (struct world_connection){.end = network_dial(node->world->network, node->host, to, DIAL_TIMEOUT_US), .handle = link, .link = true});
+    add(node, (struct world_connection){.end = network_dial(node->world->network, node->host, to, DIAL_TIMEOUT_US),
+                                        .handle = link,
+                                        .link = true});
 }
 
 static void log_line(void *context, enum node_log_level level, const char *event, const char *text) {
     struct world_node *node = context;
     trace_line(&node->world->trace, heap_now_us(node->world->heap), node->name, "%u %s: %s", level, event, text);
     size_t at = 0;
-    while (at < node->log_count && strcmp(node->logs[at].event, event) != 0) at++;
+    while (at < node->log_count && strcmp(node->logs[at].event, event) != 0)
+        at++;
     if (at == node->log_count) {
         assert(node->log_count < WORLD_LOGS_MAX && strlen(event) < sizeof node->logs[at].event);
         strcpy(node->logs[node->log_count++].event, event);
@@ -200,13 +203,19 @@ static void save_epoch(void *context, uint64_t epoch) {
 }
 
 struct node_ports world_node_ports(struct world_node *node) {
-    return (struct node_ports){.context = node, .send_datagram = send_datagram, .client_ready = client_ready, .link_ready = link_ready, .dial = dial,
-                               .log = log_line, .save_epoch = save_epoch};
+    return (struct node_ports){.context = node,
+                               .send_datagram = send_datagram,
+                               .client_ready = client_ready,
+                               .link_ready = link_ready,
+                               .dial = dial,
+                               .log = log_line,
+                               .save_epoch = save_epoch};
 }
 
 /* ---- the network's ports ---- */
 
-static void on_datagram(void *context, uint16_t port, const struct gossip_address *from, const uint8_t *bytes, size_t size) {
+static void on_datagram(void *context, uint16_t port, const struct gossip_address *from, const uint8_t *bytes,
+                        size_t size) {
     struct world_node *node = context;
     if (port != WORLD_PEERS_PORT) return;
     node_datagram(node->node, world_node_now_ms(node), from, bytes, size);
@@ -221,7 +230,8 @@ static struct world_node *node_on(const struct world *world, size_t host) {
 
 static void link_is_ready(struct world_node *node, broker_handle link, size_t far_host) {
     uint8_t thumbprint[AUTH_THUMBPRINT_SIZE];
-    auth_key_thumbprint(node_on(node->world, far_host)->key, thumbprint); /* TLS has shown that the far end holds this key */
+    auth_key_thumbprint(node_on(node->world, far_host)->key,
+                        thumbprint); /* TLS has shown that the far end holds this key */
     broker_link_ready(node_broker(node->node), world_node_now_ms(node), link, thumbprint);
 }
 
@@ -231,9 +241,11 @@ static bool on_accept(void *context, network_end end, uint16_t port, size_t from
     bool link = port == WORLD_PEERS_PORT;
     if (node->leaving || (link ? node_on(node->world, from_host) == NULL : port != CLIENT_MQTT_PORT)) return false;
     uint64_t now = world_node_now_ms(node);
-    broker_handle handle = link ? broker_link_open(broker, now, false, NULL) : broker_client_open(broker, now, false, "simulated");
+    broker_handle handle =
+        link ? broker_link_open(broker, now, false, NULL) : broker_client_open(broker, now, false, "simulated");
     if (handle == 0) return false;
-    add(node, (struct world_connection){.end = end, .handle = handle, .link = link, .accepted = true, .connected = true});
+    add(node,
+        (struct world_connection){.end = end, .handle = handle, .link = link, .accepted = true, .connected = true});
     if (link) link_is_ready(node, handle, from_host);
     settle(node);
     return true;
@@ -287,6 +299,11 @@ static void on_closed(void *context, network_end end) {
 }
 
 struct network_ports world_network_ports(struct world_node *node) {
-    return (struct network_ports){.context = node, .on_datagram = on_datagram, .on_accept = on_accept, .on_connected = on_connected,
-                                  .on_bytes = on_bytes, .on_writable = on_writable, .on_closed = on_closed};
+    return (struct network_ports){.context = node,
+                                  .on_datagram = on_datagram,
+                                  .on_accept = on_accept,
+                                  .on_connected = on_connected,
+                                  .on_bytes = on_bytes,
+                                  .on_writable = on_writable,
+                                  .on_closed = on_closed};
 }
