@@ -86,8 +86,8 @@ void evidence_answer_older(struct gossip *gossip, struct member *member) {
 static void on_own_head(struct gossip *gossip, const struct head *head, const uint8_t *bytes, size_t size) {
     struct member *self = gossip->self;
     bool ours = size == self->head_size && memcmp(bytes, self->head, size) == 0;
-    if (ours || head->epoch < self->epoch || (head->epoch == self->epoch && head->incarnation < self->incarnation))
-        return;
+    bool earlier_head = head->incarnation < self->incarnation && head->sequence <= self->registry.sequence;
+    if (ours || head->epoch < self->epoch || (head->epoch == self->epoch && earlier_head)) return;
     if (!signed_verify(bytes, size, &gossip->crypto, self->public_key)) {
         gossip->counters.bad_signature++;
         return;

@@ -293,20 +293,41 @@ static enum registry_result commit(struct registry *registry, struct staging *st
     return REGISTRY_OK;
 }
 
+/* Its owner signed another state at this sequence than we hold: two lives of it used one epoch, and we took entries of
+ * both. */
+static bool contradicts(const struct registry *registry, const struct gossip_crypto *crypto, const struct head *head) {
+    uint8_t root[32] = {0};
+    if (head->checkpoint_sequence == registry->sequence)
+        return memcmp(registry->chain, head->checkpoint_chain, sizeof registry->chain) != 0;
+    if (head->checkpoint_sequence != registry->base_sequence || !registry->base) return false;
+    registry_root(registry, crypto, root);
+    return memcmp(root, head->checkpoint_root, sizeof root) != 0;
+}
+
+static void forget_all(struct registry *registry, const struct registry_watch *watch) {
+    const struct rows none = {0};
+    tell_missing(&registry->rows, &none, false, watch);
+    registry_reset(registry, registry->epoch);
+}
+
 enum registry_result registry_head(struct registry *registry, const struct gossip_crypto *crypto,
                                    const struct registry_limits *limits, const struct head *head, const uint8_t *bytes,
                                    size_t size, const struct registry_watch *watch) {
     if (head->epoch != registry->epoch) return REGISTRY_OTHER_EPOCH;
     if (head->checkpoint_size > limits->owner_bytes_max) return REGISTRY_REFUSED;
+    bool mixed = contradicts(registry, crypto, head);
+    if (!mixed && head->checkpoint_sequence > registry->base_sequence &&
+        head->checkpoint_sequence <= registry->sequence) {
+        enum registry_result result = fold(registry, crypto, head);
+        mixed = result == REGISTRY_REFUSED;
+        if (result != REGISTRY_OK && !mixed) return result;
+    }
+    if (mixed) forget_all(registry, watch);
     if (head->checkpoint_sequence > registry->sequence) {
         struct staging *staging = stage(registry, head, bytes, size);
         return staging_complete(staging) ? commit(registry, staging, crypto, limits, watch) : REGISTRY_GAP;
     }
     if (head->checkpoint_sequence < registry->base_sequence) return REGISTRY_REPEATED;
-    if (head->checkpoint_sequence > registry->base_sequence) {
-        enum registry_result result = fold(registry, crypto, head);
-        if (result != REGISTRY_OK) return result;
-    }
     registry_set_base_head(registry, bytes, size);
     return REGISTRY_OK;
 }

@@ -70,7 +70,8 @@ enum registry_result registry_apply(struct registry *registry, const struct goss
                                     const struct registry_watch *watch);
 
 /* A verified head of this epoch. Folds the log when we hold T already (OK), or says GAP: the checkpoint must be fetched
- * (staging is prepared). An empty checkpoint needs no fetching and is taken at once. */
+ * (staging is prepared). An empty checkpoint needs no fetching and is taken at once. If what we hold contradicts it,
+ * the owner's word counts: all of it is forgotten, and the checkpoint fetched. */
 enum registry_result registry_head(struct registry *registry, const struct gossip_crypto *crypto,
                                    const struct registry_limits *limits, const struct head *head, const uint8_t *bytes,
                                    size_t size, const struct registry_watch *watch);

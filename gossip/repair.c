@@ -224,7 +224,7 @@ void repair_head(struct gossip *gossip, struct member *member, const struct head
         ask_all_chunks(gossip, member, gossip->sender ? gossip->sender : member);
     else if (result == REGISTRY_REFUSED)
         event_plain(gossip, GOSSIP_WARNING, member, member->epoch, head->checkpoint_sequence,
-                    "a checkpoint is over our limits, or is not what its owner's log says; it is ignored");
+                    "a checkpoint is over our limits; it is ignored");
     if (head->sequence > member->registry.sequence && result == REGISTRY_OK)
         repair_want(gossip, member, gossip->sender);
 }
@@ -329,10 +329,43 @@ void repair_on_buckets(struct gossip *gossip, const uint8_t *hashes) {
         if (own[i] != wire_load_u64(hashes + 8 * i)) list_bucket(gossip, i);
 }
 
+static bool is_mixed(const struct version *a, const struct version *b) {
+    return a->epoch == b->epoch && a->sequence == b->sequence && memcmp(a->chain, b->chain, sizeof a->chain) != 0;
+}
+
+/* Tells an owner what we hold of it; of nobody else. */
+static void show_owner(struct gossip *gossip, const struct version *held) {
+    uint8_t record[MESSAGE_VERSION_SIZE];
+    struct message message = {.kind = MESSAGE_VERSIONS,
+                              .number = bucket_of(&held->id),
+                              .version.id = held->id,
+                              .other = held->id,
+                              .bytes = record,
+                              .size = sizeof record};
+    version_store(record, held);
+    reply_add(gossip, &message);
+}
+
+/* What they hold of us. More than we wrote: an earlier life of ours (its disk is lost, or an older copy of it came
+ * back) used this epoch too; the proof of it, signed with our key, makes us raise ours. As much and different: they
+ * mixed the two; the head of a new checkpoint tells them what is true. */
+static void compare_self(struct gossip *gossip, const struct version *theirs) {
+    struct version own = repair_version_of(gossip->self);
+    bool more = theirs->epoch > own.epoch || (theirs->epoch == own.epoch && theirs->sequence > own.sequence);
+    if (more) {
+        struct message want = {.kind = MESSAGE_WANT, .version = own};
+        want.version.incarnation = 0;
+        reply_add(gossip, &want);
+        return;
+    }
+    if (is_mixed(theirs, &own) && gossip->self->registry.base_sequence < own.sequence && own_checkpoint(gossip))
+        own_tell_head(gossip);
+    if (is_newer(&own, theirs)) serve(gossip, gossip->self, theirs);
+}
+
 static void compare(struct gossip *gossip, const struct version *theirs, size_t *served) {
     if (id_equal(&theirs->id, &gossip->self->id)) {
-        struct version own = repair_version_of(gossip->self);
-        if (is_newer(&own, theirs)) serve(gossip, gossip->self, theirs);
+        compare_self(gossip, theirs);
         return;
     }
     struct member *member = members_make(gossip, &theirs->id);
@@ -340,6 +373,7 @@ static void compare(struct gossip *gossip, const struct version *theirs, size_t 
     struct version ours = repair_version_of(member);
     if (is_newer(theirs, &ours) || !member->known) repair_want(gossip, member, gossip->sender);
     if (!member->known) return;
+    if (member == gossip->sender && is_mixed(&ours, theirs)) show_owner(gossip, &ours);
     bool buried = member->state == MEMBER_DOWN && !is_newer(theirs, &ours);
     if (buried) {
         struct message accusation = evidence_accusation_of(member);

@@ -133,6 +133,42 @@ static void the_same_epoch_again_is_noticed_too(void **state) {
     net_free(net);
 }
 
+/* A broker dies, loses its disk and uses the same epoch again: its second life writes fewer entries than the first, as
+ * many, or more, and the last of them may be the same. */
+static void two_lives_in_one_epoch_end_as_the_second_says(void **state) {
+    (void)state;
+    for (int written = 1; written <= 9; written++) {
+        for (int same_end = 0; same_end < 2; same_end++) {
+            struct net *net = net_new_running(3, (uint64_t)(80 + written));
+            char filter[16];
+            for (int i = 1; i <= 5; i++) {
+                snprintf(filter, sizeof filter, i == 5 && same_end ? "same" : "old/%d", i);
+                net_row(net, 1, filter, true);
+                net_run(net, 50);
+            }
+            net_run(net, 500);
+            net->cut[0][1] = net->cut[1][0] = net->cut[2][1] = net->cut[1][2] = true;
+            net_kill(net, 1);
+            net->nodes[1].seed++;
+            net_start(net, 1);
+            for (int i = 1; i <= written; i++) {
+                snprintf(filter, sizeof filter, i == written && same_end ? "same" : "new/%d", i);
+                net_row(net, 1, filter, true);
+                net_run(net, 50);
+            }
+            memset(net->cut, 0, sizeof net->cut);
+            if (!net_until(net, net_agreed, 10000))
+                fail_msg("%d entries, same end %d: no agreement", written, same_end);
+            for (int at = 0; at < 3; at++) {
+                assert_false(net_has_row(net, at, 1, "old/1"));
+                assert_int_equal(net_has_row(net, at, 1, "same"), same_end);
+                assert_true(net_has_row(net, at, 1, written > 1 || !same_end ? "new/1" : "same"));
+            }
+            net_free(net);
+        }
+    }
+}
+
 static void two_holders_of_one_key_notice_and_say_so(void **state) {
     (void)state;
     struct net *net = net_new(4, 67);
@@ -361,6 +397,7 @@ int main(void) {
         cmocka_unit_test(a_token_renewed_in_time_is_not_noticed_by_anybody),
         cmocka_unit_test(a_broker_that_lost_its_epoch_is_told_and_goes_on_above_it),
         cmocka_unit_test(the_same_epoch_again_is_noticed_too),
+        cmocka_unit_test(two_lives_in_one_epoch_end_as_the_second_says),
         cmocka_unit_test(two_holders_of_one_key_notice_and_say_so),
         cmocka_unit_test(another_key_or_federation_is_counted_and_disturbs_nobody),
         cmocka_unit_test(the_dialled_own_address_is_recognised),
