@@ -136,9 +136,38 @@ static bool deleted_rows_do_not_come_back(struct run *run, struct world *world) 
     return run_settle(run, world, 0);
 }
 
+/* edge-1 and edge-2 never reach each other, and each change falls into a second in which nobody reaches edge-2: rumours
+ * of it have died down by then, and only digests with the other two can tell. */
+static bool digests_repair_what_rumours_missed(struct run *run, struct world *world) {
+    world_add_nodes(world, 4);
+    world_start_all(world);
+    struct sim_client *client = world_add_plain_client(world, "client", 0);
+    if (!run_settle(run, world, 10000)) return false;
+    struct change change = {1};
+    for (unsigned i = 0; i < 10; i++, change.rows++) {
+        char filter[64];
+        snprintf(filter, sizeof filter, "missed/%u", i);
+        for (size_t other = 0; other < 4; other++) {
+            world_cut(world, 1, other, other != 1);
+            world_cut(world, other, 1, other != 1);
+        }
+        sim_client_subscribe(client, filter, 0);
+        world_run_ms(world, 1200);
+        for (size_t other = 2; other < 4; other++) {
+            world_cut(world, 1, other, false);
+            world_cut(world, other, 1, false);
+        }
+        CHECK(world_run_until(world, 10000, row_is_everywhere, &change),
+              "row %u did not reach edge-2 by way of the others", i);
+        world_run_ms(world, 1000);
+    }
+    return true;
+}
+
 const struct scenario scenarios_gossip[] = {
     {"large_table_reaches_a_late_starter", large_table_reaches_a_late_starter, 2, NULL},
     {"more_filters_than_rows_still_deliver_exactly", more_filters_than_rows_still_deliver_exactly, 1, NULL},
+    {"digests_repair_what_rumours_missed", digests_repair_what_rumours_missed, 1, NULL},
     {"deleted_rows_do_not_come_back", deleted_rows_do_not_come_back, 1, NULL},
     {"registry_change_is_known_within_a_second", registry_change_is_known_within_a_second, 2, NULL},
     {"idle_broker_sends_under_four_kib_per_second", idle_broker_sends_under_four_kib_per_second, 1, NULL},
