@@ -394,8 +394,8 @@ static void the_right_path_and_subprotocol_only(void **state) {
                                           GET("/metrics"),
                                           GET("/healthz"),
                                           GET("/mqtt"),
-                                          "GET /mqtt HTTP/1.1\r\nHost: plain\r\nUpgrade: h2c\r\nConnection: Upgrade, "
-                                          "HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n",
+                                          ("GET /mqtt HTTP/1.1\r\nHost: plain\r\nUpgrade: h2c\r\nConnection: Upgrade, "
+                                           "HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n"),
                                           "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n\x10\x0c",
                                           "\x10\x0cMQTT\r\n\r\n"};
     static const char *const accepted[] = {UPGRADE("/mqtt", PROTOCOL("mqtt")), UPGRADE("/mqtt", PROTOCOL("mqttv3.1")),
