@@ -41,6 +41,7 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
     if (state == MEMBER_DOWN || state == MEMBER_LEFT) {
         member->down_since_ms = gossip->now_ms;
         member->fresh_epoch = 0;
+        proof_forget(member); /* another may live at its address by the time it returns */
     }
     if (state == MEMBER_DOWN) {
         gossip->counters.deaths++;
@@ -88,6 +89,7 @@ static void on_own_head(struct gossip *gossip, const struct head *head, const ui
     bool ours = size == self->head_size && memcmp(bytes, self->head, size) == 0;
     bool earlier_head = head->incarnation < self->incarnation && head->sequence <= self->registry.sequence;
     if (ours || head->epoch < self->epoch || (head->epoch == self->epoch && earlier_head)) return;
+    if (!proof_may_check(gossip)) return;
     if (!signed_verify(bytes, size, &gossip->crypto, self->public_key)) {
         gossip->counters.bad_signature++;
         return;
@@ -144,6 +146,7 @@ static void check_head(struct gossip *gossip, struct member *member, const struc
             rumors_say_had(gossip, member);
         return;
     }
+    if (!proof_may_check(gossip)) return;
     if (!signed_verify(bytes, size, &gossip->crypto, member->public_key)) {
         gossip->counters.bad_signature++;
         return;
@@ -239,7 +242,7 @@ void evidence_on_accuse(struct gossip *gossip, const struct message *message) {
     }
     struct member *member = members_find(gossip, &version->id);
     struct member *accuser = members_find(gossip, &message->other);
-    if (!member || !member->known || !accuser || accuser->self || !member_is_visible(accuser)) return;
+    if (!gossip->authentic || !member || !member->known || !accuser || accuser->self || !member_is_visible(accuser)) return;
     if (above(member->epoch, member->incarnation, version->epoch, version->incarnation)) {
         evidence_answer_older(gossip, member); /* refuted already */
         return;
@@ -259,11 +262,13 @@ static void tick_suspect(struct gossip *gossip, struct member *member, bool in_p
     if (gossip->now_ms <
         suspicion_deadline_ms(suspicion, gossip->limits.suspicion_min_ms, members_visible_count(gossip)))
         return;
-    /* It answered us since: whatever others see, it lives. They ask it, and it refutes. */
+    /* It answered us since: whatever others see, it lives. The accusation is told again, since whoever should have
+     * heard it may have been out of reach, and only its refutation ends it. */
     bool answered = member->heard_ms != NEVER && member->heard_ms > suspicion->started_ms;
     if (answered || in_partition) {
         struct member_id accuser = suspicion->accusers[0];
         suspicion_start(suspicion, gossip->now_ms, &accuser);
+        if (answered) rumors_accusation(gossip, member);
         return;
     }
     member->down_epoch = member->epoch;

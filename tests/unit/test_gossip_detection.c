@@ -80,6 +80,25 @@ static void two_brokers_that_cannot_reach_each_other_live_by_their_helpers(void 
     net_free(net);
 }
 
+/* The one that accuses never reaches the accused itself, and for a while nobody at all: its accusation is heard by no
+ * one when it is made. */
+static void an_accusation_that_nobody_heard_is_refuted_later(void **state) {
+    (void)state;
+    for (uint64_t seed = 30; seed < 40; seed++) {
+        struct net *net = net_new_running(4, seed);
+        net->cut[0][1] = net->cut[1][0] = true;
+        net_run(net, 5000);
+        for (int other = 0; other < 4; other++)
+            net->cut[1][other] = net->cut[other][1] = other != 1;
+        while (net->nodes[1].sees[0] != MEMBER_SUSPECT)
+            net_run(net, 10);
+        memset(net->cut, 0, sizeof net->cut);
+        net->cut[0][1] = net->cut[1][0] = true;
+        assert_true(net_until(net, net_all_alive, 10000));
+        net_free(net);
+    }
+}
+
 static void a_partition_of_any_length_heals_and_the_tables_agree(void **state) {
     (void)state;
     static const uint64_t lengths[] = {1000, 10000, 200000};
@@ -212,6 +231,7 @@ int main(void) {
         cmocka_unit_test(a_death_is_noticed_by_all_within_3_s),
         cmocka_unit_test(nobody_is_declared_dead_in_an_hour_at_10_percent_loss),
         cmocka_unit_test(a_suspect_that_lives_refutes_with_a_higher_incarnation),
+        cmocka_unit_test(an_accusation_that_nobody_heard_is_refuted_later),
         cmocka_unit_test(two_brokers_that_cannot_reach_each_other_live_by_their_helpers),
         cmocka_unit_test(a_partition_of_any_length_heals_and_the_tables_agree),
         cmocka_unit_test(bootstrap_peers_that_were_all_down_are_found_again),
