@@ -229,6 +229,7 @@ void evidence_suspect(struct gossip *gossip, struct member *member, const struct
     evidence_set_state(gossip, member, MEMBER_SUSPECT);
     rumors_accusation(gossip, member);
     gossip->next_hard_probe_ms = gossip->now_ms;
+    probe_all(gossip);
 }
 
 void evidence_on_accuse(struct gossip *gossip, const struct message *message) {
@@ -242,7 +243,8 @@ void evidence_on_accuse(struct gossip *gossip, const struct message *message) {
     }
     struct member *member = members_find(gossip, &version->id);
     struct member *accuser = members_find(gossip, &message->other);
-    if (!gossip->authentic || !member || !member->known || !accuser || accuser->self || !member_is_visible(accuser)) return;
+    if (!gossip->authentic || !member || !member->known || !accuser || accuser->self || !member_is_visible(accuser))
+        return;
     if (above(member->epoch, member->incarnation, version->epoch, version->incarnation)) {
         evidence_answer_older(gossip, member); /* refuted already */
         return;

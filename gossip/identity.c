@@ -42,6 +42,7 @@ void identity_on_who(struct gossip *gossip, const struct member_id *id) {
         struct message head = evidence_head_of(member);
         reply_add(gossip, &head);
     }
+    if (member->self) proof_give(gossip);
 }
 
 static bool may_ask_who_is(struct gossip *gossip) {
@@ -76,6 +77,7 @@ static void accept(struct gossip *gossip, struct member *member, const struct me
                    const struct gossip_who *who) {
     if (!member->has_key) gossip->members.unverified--;
     member->has_key = true;
+    if (!member->known) proof_forget(member); /* a stranger's path was not signed */
     member->known = true;
     member->refused = false;
     memcpy(member->public_key, message->key, GOSSIP_PUBLIC_KEY_SIZE);
@@ -87,6 +89,7 @@ static void accept(struct gossip *gossip, struct member *member, const struct me
     member->valid_until_ms = who->valid_for_ms >= NEVER - gossip->now_ms ? NEVER : gossip->now_ms + who->valid_for_ms;
     evidence_take_waiting(gossip, member);
     evidence_consider(gossip, member);
+    if (member == gossip->sender) proof_give(gossip);
 }
 
 void identity_on_token(struct gossip *gossip, const struct message *message) {

@@ -56,6 +56,7 @@ static const struct {
     [MESSAGE_WANT_CHUNK] = {"iesn", 0},
     [MESSAGE_CHUNK] = {"iesnb", MESSAGE_CHUNK_SIZE},
     [MESSAGE_SEEN_AT] = {"a", 0},
+    [MESSAGE_PROOF] = {"b", GOSSIP_SIGNATURE_SIZE},
 };
 #define SHAPE_COUNT (sizeof shapes / sizeof *shapes)
 

@@ -43,7 +43,8 @@ enum message_kind {
     MESSAGE_WANT = 16,       /* version: what I hold of this owner; send what is newer */
     MESSAGE_WANT_CHUNK = 17, /* version.{id, epoch, sequence}: a checkpoint; number: the chunk */
     MESSAGE_CHUNK = 18,      /* the same, and bytes */
-    MESSAGE_SEEN_AT = 19     /* address: where your packets come from */
+    MESSAGE_SEEN_AT = 19,    /* address: where your packets come from */
+    MESSAGE_PROOF = 20       /* bytes: signature over the cookie that came with your packet (proof.c) */
 };
 
 struct version {

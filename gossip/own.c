@@ -195,6 +195,16 @@ uint64_t own_change(struct gossip *gossip, enum gossip_row_kind kind, const char
     return !done ? 0 : sequence == 0 ? 1 : sequence;
 }
 
+static void check_left(struct gossip *gossip) {
+    struct own *own = &gossip->own;
+    uint32_t visible = members_visible_count(gossip) - 1, told = 0;
+    for (size_t i = 0; i < gossip->members.count; i++) {
+        const struct member *member = gossip->members.items[i];
+        told += member_is_visible(member) && member->known_incarnation >= gossip->self->incarnation;
+    }
+    if (told >= visible || told >= LEAVE_ACKNOWLEDGED || gossip->now_ms >= own->leave_deadline_ms) own->left = true;
+}
+
 void own_heard(struct gossip *gossip, struct member *member) {
     const struct packet_header *header = gossip->header;
     const struct member *self = gossip->self;
@@ -202,6 +212,7 @@ void own_heard(struct gossip *gossip, struct member *member) {
         header->holds_sequence > self->registry.sequence)
         return;
     if (header->holds_incarnation > member->known_incarnation) member->known_incarnation = header->holds_incarnation;
+    if (gossip->own.leaving && !gossip->own.left) check_left(gossip);
     if (header->holds_sequence <= member->known_sequence) return;
     member->known_sequence = header->holds_sequence;
     member->resends = 0;
@@ -227,16 +238,6 @@ static void resend(struct gossip *gossip) {
         /* The first tries at the pace of a barrier, then slower: rumours and repair do the rest. */
         member->resend_ms = gossip->now_ms + ((uint64_t)RESEND_MS << (member->resends < 4 ? 0 : member->resends - 3));
     }
-}
-
-static void check_left(struct gossip *gossip) {
-    struct own *own = &gossip->own;
-    uint32_t visible = members_visible_count(gossip) - 1, told = 0;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = gossip->members.items[i];
-        told += member_is_visible(member) && member->known_incarnation >= gossip->self->incarnation;
-    }
-    if (told >= visible || told >= LEAVE_ACKNOWLEDGED || gossip->now_ms >= own->leave_deadline_ms) own->left = true;
 }
 
 void own_tick(struct gossip *gossip) {

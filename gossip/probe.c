@@ -89,7 +89,7 @@ static void relay_answer(struct gossip *gossip, struct relay *relay, bool answer
 
 void probe_on_pong(struct gossip *gossip, uint64_t number) {
     struct member *sender = gossip->sender;
-    if (!sender || number == 0) return;
+    if (!sender || number == 0 || !gossip->authentic) return;
     for (size_t i = 0; i < RELAYS_MAX; i++)
         if (gossip->relays[i].used && gossip->relays[i].number == number &&
             id_equal(&gossip->relays[i].target, &sender->id))
@@ -106,7 +106,7 @@ void probe_on_pong(struct gossip *gossip, uint64_t number) {
 
 void probe_on_request(struct gossip *gossip, const struct message *message) {
     struct member *origin = gossip->sender, *target = members_find(gossip, &message->version.id);
-    if (!origin || !origin->known || !gossip->source_proven) return;
+    if (!gossip->authentic) return;
     struct relay *relay = NULL;
     for (size_t i = 0; i < RELAYS_MAX && !relay; i++)
         if (!gossip->relays[i].used) relay = &gossip->relays[i];
@@ -133,7 +133,7 @@ void probe_on_request(struct gossip *gossip, const struct message *message) {
 }
 
 void probe_on_indirect(struct gossip *gossip, const struct message *message) {
-    if (message->number == 0 || !gossip->sender || !gossip->sender->known || !gossip->source_proven) return;
+    if (message->number == 0 || !gossip->authentic) return;
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = gossip->members.items[i];
         if (member->probe.number != message->number) continue;
@@ -168,6 +168,16 @@ static void fail(struct gossip *gossip, struct member *member) {
         evidence_suspect(gossip, member, &gossip->self->id);
     else if (member->known && member->state == MEMBER_UNVERIFIED && gossip->now_ms < member->made_ms + YOUNG_MS)
         probe_member(gossip, member);
+}
+
+/* Somebody is suspect. Is it alone, or is it us or a cable? That must be known before anybody is evicted. */
+void probe_all(struct gossip *gossip) {
+    if (members_visible_count(gossip) - 1 > gossip->limits.eager_members_max) return;
+    for (size_t i = 0; i < gossip->members.count; i++) {
+        struct member *member = gossip->members.items[i];
+        if (member->state == MEMBER_ALIVE && member->known && member->probe.deadline_ms == NEVER)
+            probe_member(gossip, member);
+    }
 }
 
 static struct member *successor(const struct gossip *gossip) {

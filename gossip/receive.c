@@ -19,8 +19,9 @@ static bool asks_for_the_table(const struct gossip *gossip, const struct message
 }
 
 static void handle(struct gossip *gossip, const struct message *message) {
-    /* The gossip key alone gives nothing: who has no valid token learns who we are, to judge us, and no more (G11). */
-    if (asks_for_the_table(gossip, message) && !(gossip->sender && gossip->sender->known)) return;
+    /* The gossip key alone gives nothing: who has no valid token, or only the id of one who has, learns who we are, to
+     * judge us, and no more (G11). */
+    if (asks_for_the_table(gossip, message) && !gossip->authentic) return;
     switch (message->kind) {
     case MESSAGE_HEAD: evidence_on_head(gossip, message->bytes, message->size); break;
     case MESSAGE_ENTRY: repair_on_entry(gossip, message); break;
@@ -54,19 +55,10 @@ static void handle(struct gossip *gossip, const struct message *message) {
     case MESSAGE_WANT_CHUNK: repair_on_want_chunk(gossip, message); break;
     case MESSAGE_CHUNK: repair_on_chunk(gossip, message); break;
     case MESSAGE_SEEN_AT:
-        if (gossip->source_proven) own_seen_at(gossip, &message->address);
+        if (gossip->authentic) own_seen_at(gossip, &message->address);
         break;
+    case MESSAGE_PROOF: proof_on_proof(gossip, message); break;
     }
-}
-
-/* The path of a verified member moves only to where its owner proves to be; before that any address will do, within the
- * allowance of strangers. */
-static void note_path(struct gossip *gossip, struct member *member) {
-    if (!gossip->source_proven && member->path_proven) return;
-    if (gossip->source_proven || member->path.family == 0 || !member->known) member->path = gossip->source;
-    if (address_equal(&member->path, &gossip->source))
-        memcpy(member->echo, gossip->header->cookie, sizeof member->echo);
-    member->path_proven = gossip->source_proven;
 }
 
 static void note_sender(struct gossip *gossip) {
@@ -74,8 +66,8 @@ static void note_sender(struct gossip *gossip) {
     gossip->sender = members_make(gossip, &header->id);
     struct member *sender = gossip->sender;
     if (!sender) return;
-    note_path(gossip, sender);
-    if (gossip->source_proven && sender->known && header->epoch == sender->epoch) own_heard(gossip, sender);
+    proof_note_path(gossip, sender);
+    if (gossip->authentic && header->epoch == sender->epoch) own_heard(gossip, sender);
 }
 
 /* After its messages: what we still need from it, and what it needs to hear from us. */
@@ -83,7 +75,7 @@ static void complete(struct gossip *gossip) {
     struct member *sender = gossip->sender;
     const struct packet_header *header = gossip->header;
     if (!sender) return;
-    if (!sender->known) identity_ask(gossip, sender);
+    if (!gossip->authentic) identity_ask(gossip, sender);
     if (header->epoch < sender->epoch || (header->epoch == sender->epoch && header->incarnation < sender->incarnation))
         evidence_answer_older(gossip, sender);
     bool lags = header->epoch > sender->epoch ||
@@ -127,6 +119,7 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
     gossip->source_proven = memcmp(cookie, header.echo, sizeof cookie) == 0;
     gossip->header = &header;
     gossip->sender = NULL;
+    gossip->authentic = false;
     gossip->reply_open = false;
     if (id_equal(&header.id, &gossip->self->id)) {
         receive_from_namesake(gossip, &in);
@@ -145,5 +138,5 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
     gossip->reply_open = false;
     gossip->header = NULL;
     gossip->sender = NULL;
-    gossip->source_proven = false;
+    gossip->source_proven = gossip->authentic = false;
 }

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#define SELF_KEEP_MS 60000u
 #define QUICK_MS 3000u /* after the start, or after new addresses, all are dialled at a tenth of the interval */
 
 static uint64_t interval_ms(const struct gossip *gossip) {
@@ -13,7 +14,8 @@ static uint64_t interval_ms(const struct gossip *gossip) {
 }
 
 static bool is_answered(const struct gossip *gossip, const struct bootstrap *bootstrap) {
-    if (bootstrap->self || address_equal(&bootstrap->address, &gossip->self->address)) return true;
+    if (gossip->now_ms < bootstrap->self_until_ms || address_equal(&bootstrap->address, &gossip->self->address))
+        return true;
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = gossip->members.items[i];
         struct gossip_address route = member_route(member);
@@ -47,13 +49,15 @@ void rejoin_on_pong(struct gossip *gossip, uint64_t number) {
         bootstrap->number = 0;
         bootstrap->member = sender->id;
         bootstrap->answered = true;
+        if (!gossip->authentic) continue;
         sender->heard_ms = gossip->now_ms;
         sender->fresh_epoch = gossip->header->epoch;
         evidence_consider(gossip, sender);
     }
 }
 
-/* Our own dial came back: that address is ours. The source need not be the address dialled, so the number tells. */
+/* Our own dial came back: that address is ours. The source need not be the address dialled, so the number tells. Not
+ * for ever: somebody who saw the dial pass may have sent it back. */
 void rejoin_on_own_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
     struct wire_in in;
     struct packet_header header;
@@ -62,7 +66,8 @@ void rejoin_on_own_packet(struct gossip *gossip, const uint8_t *plain, size_t si
     header_get(&in, &header);
     while (message_get(&in, &message))
         for (size_t i = 0; message.kind == MESSAGE_PING && i < gossip->bootstrap_count; i++)
-            gossip->bootstrap[i].self = gossip->bootstrap[i].self || gossip->bootstrap[i].number == message.number;
+            if (gossip->bootstrap[i].number == message.number)
+                gossip->bootstrap[i].self_until_ms = gossip->now_ms + SELF_KEEP_MS;
 }
 
 static bool is_absent(const struct member *member) {

@@ -69,8 +69,11 @@ struct member {
     uint64_t heard_ms;          /* its last answer to a ping of ours, or NEVER */
     uint64_t fresh_epoch;       /* the epoch that answered, 0 none: it was proved alive */
     struct gossip_address path; /* where its last proven packet came from */
-    bool path_proven;
+    bool path_proven;           /* its cookie came back; of a known member, signed by its key (proof.c) */
     uint8_t echo[8];
+    uint64_t prove_ms;        /* next time we may sign for it where we are */
+    uint32_t checks_left;     /* signatures that it may still make us check, */
+    uint64_t checks_until_ms; /* until then */
 
     /* own.c */
     uint64_t known_sequence; /* of our log */
@@ -131,7 +134,8 @@ struct bootstrap {
     struct gossip_address address;
     uint64_t number;         /* of the dial that is not answered yet */
     struct member_id member; /* who answered there last */
-    bool answered, self;
+    bool answered;
+    uint64_t self_until_ms; /* it is our own address, as far as we know */
 };
 
 struct relay {
@@ -186,6 +190,7 @@ struct gossip {
     const struct packet_header *header;
     struct gossip_address source;
     bool source_proven;
+    bool authentic; /* the sender is known, and its key has signed that it is at the source */
     struct member *sender;
     struct packet reply;
     bool reply_open;
@@ -203,6 +208,8 @@ struct gossip {
     size_t bootstrap_count;
     uint32_t who_budget; /* questions to who_is left in this second */
     uint64_t who_budget_ms;
+    uint32_t checks_left; /* signatures that strangers may still make us check, until checks_until_ms */
+    uint64_t checks_until_ms;
 
     struct gossip_counters counters;
 };
@@ -253,6 +260,14 @@ void reply_acknowledge(struct gossip *gossip);
 /* ---- receive.c ---- */
 void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size);
 
+/* ---- proof.c ---- */
+void proof_note_path(struct gossip *gossip, struct member *member);
+void proof_give(struct gossip *gossip); /* to the sender of the packet in hand, if it may have it */
+void proof_on_proof(struct gossip *gossip, const struct message *message);
+void proof_forget(struct member *member);
+/* May the packet in hand make us check one more signature? */
+bool proof_may_check(struct gossip *gossip);
+
 /* ---- identity.c ---- */
 void identity_on_who(struct gossip *gossip, const struct member_id *id);
 void identity_on_token(struct gossip *gossip, const struct message *message);
@@ -279,6 +294,7 @@ void evidence_restart_suspicions(struct gossip *gossip);
 
 /* ---- probe.c ---- */
 void probe_member(struct gossip *gossip, struct member *member);
+void probe_all(struct gossip *gossip);
 void probe_add_to_reply(struct gossip *gossip, struct member *member);
 void probe_on_pong(struct gossip *gossip, uint64_t number);
 void probe_on_request(struct gossip *gossip, const struct message *message);

@@ -1,0 +1,108 @@
+/* Whoever has the gossip key can write any id into a header. A member is believed to be where a packet comes from once
+ * its key has signed the cookie of that address; until then the packet may bring signed objects, and that is all.
+ *
+ * The signature is given only to a broker that is where its owner says: else somebody between two brokers could pass
+ * the cookie of an address of his own to the one and its signature to the other. */
+#include "gossip/state.h"
+
+#include <string.h>
+
+#define PROOF_WORD 'P'
+#define PROOF_AGAIN_MS 20u
+#define CHECKS_PER_S 1000u              /* signatures of what one proven member brings */
+#define CHECKS_FOR_STRANGERS_PER_S 500u /* and all who have not proved where they are, together */
+
+/* What is signed: by whom, for whom, and the cookie that the one for whom gave to the signer's address. */
+static size_t write_proof(const struct member_id *signer, const struct member_id *receiver, const uint8_t cookie[8],
+                          uint8_t body[64]) {
+    struct wire_out out;
+    wire_out_init(&out, body, 64);
+    wire_put_array(&out, 4);
+    wire_put_uint(&out, PROOF_WORD);
+    wire_put_id(&out, signer);
+    wire_put_id(&out, receiver);
+    wire_put_bytes(&out, cookie, 8);
+    return out.failed ? 0 : out.size;
+}
+
+void proof_note_path(struct gossip *gossip, struct member *member) {
+    bool same = address_equal(&member->path, &gossip->source);
+    if (!member->known) {
+        /* Any address will do to ask who it is, within the allowance of strangers. */
+        if (!gossip->source_proven && member->path_proven) return;
+        member->path_proven = gossip->source_proven;
+    } else if (member->path_proven && !(same && gossip->source_proven)) {
+        return;
+    }
+    member->path = gossip->source;
+    memcpy(member->echo, gossip->header->cookie, sizeof member->echo);
+    gossip->authentic = member->known && member->path_proven;
+}
+
+static bool is_bootstrap(const struct gossip *gossip, const struct gossip_address *address) {
+    for (size_t i = 0; i < gossip->bootstrap_count; i++)
+        if (address_equal(&gossip->bootstrap[i].address, address)) return true;
+    return false;
+}
+
+/* Is the one who asks where its owner, or our configuration, says? */
+static bool may_be_told(const struct gossip *gossip) {
+    const struct member *sender = gossip->sender;
+    if (!sender || !gossip->source_proven) return false;
+    return gossip->authentic || is_bootstrap(gossip, &gossip->source) ||
+           (sender->known && address_equal(&sender->address, &gossip->source));
+}
+
+void proof_give(struct gossip *gossip) {
+    struct member *sender = gossip->sender;
+    if (!may_be_told(gossip) || gossip->now_ms < sender->prove_ms) return;
+    sender->prove_ms = gossip->now_ms + PROOF_AGAIN_MS;
+    uint8_t body[64], signature[GOSSIP_SIGNATURE_SIZE];
+    size_t size = write_proof(&gossip->self->id, &sender->id, gossip->header->cookie, body);
+    if (size == 0 || !gossip->crypto.sign(gossip->crypto.context, body, size, signature)) return;
+    struct message proof = {.kind = MESSAGE_PROOF, .bytes = signature, .size = sizeof signature};
+    reply_add(gossip, &proof);
+}
+
+void proof_on_proof(struct gossip *gossip, const struct message *message) {
+    struct member *sender = gossip->sender;
+    if (!sender || !sender->known || !gossip->source_proven || gossip->authentic ||
+        message->size != GOSSIP_SIGNATURE_SIZE || !proof_may_check(gossip))
+        return;
+    uint8_t cookie[8], body[64];
+    cookie_for(gossip, &gossip->source, cookie);
+    size_t size = write_proof(&sender->id, &gossip->self->id, cookie, body);
+    if (!gossip->crypto.verify(gossip->crypto.context, sender->public_key, body, size, message->bytes)) {
+        gossip->counters.bad_signature++;
+        return;
+    }
+    sender->path = gossip->source;
+    sender->path_proven = true;
+    memcpy(sender->echo, gossip->header->cookie, sizeof sender->echo);
+    gossip->authentic = true;
+    proof_give(gossip);
+    if (member_is_visible(sender)) return;
+    sender->probe.sent_ms = 0; /* an answer to what was asked before would have counted as nothing */
+    probe_add_to_reply(gossip, sender);
+}
+
+void proof_forget(struct member *member) {
+    member->path_proven = false;
+}
+
+static bool take(uint32_t *left, uint64_t *until_ms, uint32_t per_s, uint64_t now_ms) {
+    if (now_ms >= *until_ms) {
+        *until_ms = now_ms + 1000;
+        *left = per_s;
+    }
+    if (*left == 0) return false;
+    --*left;
+    return true;
+}
+
+bool proof_may_check(struct gossip *gossip) {
+    if (!gossip->header) return true; /* what waited for its owner's key */
+    if (gossip->authentic)
+        return take(&gossip->sender->checks_left, &gossip->sender->checks_until_ms, CHECKS_PER_S, gossip->now_ms);
+    return take(&gossip->checks_left, &gossip->checks_until_ms, CHECKS_FOR_STRANGERS_PER_S, gossip->now_ms);
+}
