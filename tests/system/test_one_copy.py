@@ -42,6 +42,8 @@ class OneCopy(SystemTest):
         fed = self.federation()
         for order in itertools.permutations(THREE):
             with self.subTest(order=order):
+                for broker in fed:
+                    broker.kill()  # what a failure before this left running
                 for name in order:
                     fed[name].start()
                 fed.wait_alive()
