@@ -29,8 +29,10 @@ static bool set_defaults(struct config *config, const char *dir) {
     const bool listens =
         config->listen.mqtt.count + config->listen.ws.count + config->listen.peers.count + config->listen.admin.count >
         0;
-    if (!listens) listen_on_loopback(&config->listen.admin, 9100);
-    if (config->listen.mqtt.count + config->listen.ws.count == 0) listen_on_loopback(&config->listen.mqtt, 1883);
+    if (!listens) {
+        listen_on_loopback(&config->listen.mqtt, 1883);
+        listen_on_loopback(&config->listen.admin, 9100);
+    }
     if (config->federation.name == NULL && !set_text(&config->federation.name, "default")) return false;
     if (config->data_dir == NULL && dir != NULL) config->data_dir = config_absolute(dir, "data");
     return config->data_dir != NULL || dir == NULL;
@@ -61,7 +63,25 @@ static void check_federation(const struct config *config, struct config_faults *
             "the path of the federation's gossip key");
 }
 
-/* The same host and port twice would fail at start only, and name one of the two. */
+static void check_clients_can_come(const struct config *config, struct config_faults *faults) {
+    const struct config_listeners *other =
+        config->listen.peers.count > 0 ? &config->listen.peers : &config->listen.admin;
+    if (config->listen.mqtt.count + config->listen.ws.count == 0 && faults->errors == 0)
+        config_fault_add(faults, true, other->items[0].line,
+                         "no client can connect without listen.mqtt or listen.ws; write mqtt: 127.0.0.1:1883 there");
+}
+
+/* One port at one address, or at 0.0.0.0 and any IPv4 address, or at [::] and any IPv6 address. */
+static bool addresses_collide(const struct config_address *a, const struct config_address *b) {
+    if (a->port != b->port) return false;
+    if (strcmp(a->host, b->host) == 0) return true;
+    if (a->ip[0] == '\0' || b->ip[0] == '\0') return false;
+    const bool a_v6 = strchr(a->ip, ':') != NULL, b_v6 = strchr(b->ip, ':') != NULL;
+    const char *any = a_v6 ? "::" : "0.0.0.0";
+    return a_v6 == b_v6 && (strcmp(a->ip, any) == 0 || strcmp(b->ip, any) == 0 || strcmp(a->ip, b->ip) == 0);
+}
+
+/* The same port twice would fail at start only, and name one of the two. */
 static void check_collisions(const struct config *config, struct config_faults *faults) {
     const struct {
         const char *name;
@@ -77,10 +97,11 @@ static void check_collisions(const struct config *config, struct config_faults *
         for (size_t i = 0; i < kinds[kind].listeners->count; i++) {
             const struct config_address *address = &kinds[kind].listeners->items[i];
             for (size_t j = 0; j < seen_count; j++) {
-                if (seen[j]->port != address->port || strcmp(seen[j]->host, address->host) != 0) continue;
-                config_fault_add(faults, false, address->line,
-                                 "%s: %s:%u is taken by %s in line %d; write another port", kinds[kind].name,
-                                 address->host, address->port, seen_name[j], seen[j]->line);
+                if (!addresses_collide(seen[j], address)) continue;
+                char shown[CONFIG_ADDRESS_MAX];
+                config_address_format(address, shown);
+                config_fault_add(faults, false, address->line, "%s: %s is taken by %s in line %d; write another port",
+                                 kinds[kind].name, shown, seen_name[j], seen[j]->line);
                 break;
             }
             seen[seen_count] = address;
@@ -116,24 +137,55 @@ static struct config *no_memory(struct config *config, struct config_faults *fau
     return NULL;
 }
 
-static void yaml_fault(const yaml_parser_t *parser, struct config_faults *faults) {
+/* libyaml gives an offset in bytes, and no line, for characters that it cannot read. */
+static void character_fault(const yaml_parser_t *parser, const char *text, size_t size, struct config_faults *faults) {
+    int line = 1;
+    for (size_t i = 0; i < size && i < parser->problem_offset; i++)
+        if (text[i] == '\n') line++;
+    config_fault_add(faults, false, line, "no YAML: %s; write the file as plain text in UTF-8",
+                     parser->problem != NULL ? parser->problem : "a character cannot be read");
+}
+
+/* True if only spaces come before a tab in this line, counted from 0. */
+static bool line_has_tab_indent(const char *text, size_t size, size_t line) {
+    const char *end = text + size;
+    for (; line > 0 && text != NULL; line--) {
+        text = memchr(text, '\n', (size_t)(end - text));
+        if (text != NULL) text++;
+    }
+    while (text != NULL && text < end && *text == ' ')
+        text++;
+    return text != NULL && text < end && *text == '\t';
+}
+
+static void yaml_fault(const yaml_parser_t *parser, const char *text, size_t size, struct config_faults *faults) {
+    if (parser->error == YAML_READER_ERROR) {
+        character_fault(parser, text, size, faults);
+        return;
+    }
     const char *problem = parser->problem != NULL ? parser->problem : "it cannot be understood";
-    const int line = (int)parser->problem_mark.line + 1;
-    config_fault_add(faults, false, line,
-                     "no YAML: %s; write KEY: VALUE a line, keys below another indented by spaces, and values with [ ] "
-                     "# or a colon in \"quotes\"",
-                     problem);
+    const size_t line = parser->problem_mark.line, begun = parser->context_mark.line;
+    char context[64] = "";
+    if (line_has_tab_indent(text, size, line)) problem = "the line is indented by a tab";
+    if (parser->context != NULL && begun < line)
+        snprintf(context, sizeof(context), ", in what begins in line %zu", begun + 1);
+    config_fault_add(
+        faults, false, (int)line + 1,
+        "no YAML: %s%s; write KEY: VALUE a line, keys below another indented by spaces, and values with [ ] "
+        "# or a colon in \"quotes\"",
+        problem, context);
 }
 
 /* The one document of the text; false and a fault if there is none, or more. */
-static bool load_document(yaml_parser_t *parser, yaml_document_t *document, struct config_faults *faults) {
+static bool load_document(yaml_parser_t *parser, const char *text, size_t size, yaml_document_t *document,
+                          struct config_faults *faults) {
     yaml_document_t second;
     if (!yaml_parser_load(parser, document)) {
-        yaml_fault(parser, faults);
+        yaml_fault(parser, text, size, faults);
         return false;
     }
     if (!yaml_parser_load(parser, &second)) {
-        yaml_fault(parser, faults);
+        yaml_fault(parser, text, size, faults);
         yaml_document_delete(document);
         return false;
     }
@@ -164,7 +216,7 @@ struct config *config_parse(const char *text, size_t size, const char *dir, stru
     if (config == NULL || !yaml_parser_initialize(&parser)) return no_memory(config, faults);
     config->log_level = LOG_LEVEL_INFO;
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, size);
-    if (!load_document(&parser, &document, faults)) {
+    if (!load_document(&parser, text, size, &document, faults)) {
         yaml_parser_delete(&parser);
         config_free(config);
         return NULL;
@@ -177,6 +229,7 @@ struct config *config_parse(const char *text, size_t size, const char *dir, stru
     check_federation(config, faults);
     check_collisions(config, faults);
     check_admin(config, faults);
+    check_clients_can_come(config, faults);
     config_faults_sort(faults);
     return config;
 }
@@ -186,10 +239,11 @@ static char *read_file(const char *path, size_t *size, struct config_faults *fau
     FILE *file = fopen(path, "rb");
     struct stat status;
     if (file == NULL || fstat(fileno(file), &status) != 0) {
-        config_fault_add(
-            faults, false, 0,
-            "cannot be read: %s; write hobnobd CONFIG.yaml with the path of a configuration (hobnob init makes them)",
-            strerror(errno));
+        const bool forbidden = errno == EACCES;
+        config_fault_add(faults, false, 0, "cannot be read: %s; %s", strerror(errno),
+                         forbidden ? "let the user that runs hobnobd read it (chown)"
+                                   : "write hobnobd CONFIG.yaml with the path of a configuration (hobnob init makes "
+                                     "them)");
         if (file != NULL) fclose(file);
         return NULL;
     }

@@ -19,6 +19,7 @@
 #define CONFIG_FILTERS_MAX 256u
 #define CONFIG_ISSUERS_MAX 8u
 #define CONFIG_FAULTS_MAX 100u /* more are not kept */
+#define CONFIG_FAULT_TEXT_MAX 1000u
 
 /* HOST:PORT as written: "0.0.0.0:1883", "[::1]:1883", "edge-2.example:7100". */
 struct config_address {
@@ -48,6 +49,7 @@ struct config {
     char *name; /* the broker's */
     int name_line;
     char *data_dir; /* absolute; NULL: everything in memory */
+    int data_dir_line;
     struct {
         struct config_path token, key;
         size_t issuer_count;
@@ -79,7 +81,7 @@ struct config {
 struct config_fault {
     bool warning; /* worth a line, and the daemon runs all the same */
     int line;     /* 0: the file as a whole */
-    char text[400];
+    char text[CONFIG_FAULT_TEXT_MAX];
 };
 
 struct config_faults {
@@ -93,7 +95,7 @@ void config_fault_add(struct config_faults *faults, bool warning, int line, cons
 /* Sorted by line; equal lines keep their order. */
 void config_faults_sort(struct config_faults *faults);
 /* "file:line: text" (no line if it is 0), with a final zero; cut at size. */
-#define CONFIG_FAULT_LINE_MAX 4608u
+#define CONFIG_FAULT_LINE_MAX 5200u
 void config_fault_format(const struct config_fault *fault, const char *file, char *out, size_t size);
 
 /* Reads the file. Returns NULL when there is no use in going on (it cannot be read, is no YAML, memory is short); else

@@ -88,7 +88,7 @@ static void unknown_key(struct config_reader *reader, const struct config_key *m
                          nearest);
         return;
     }
-    char known[300] = "";
+    char known[CONFIG_FAULT_TEXT_MAX - 120] = "";
     size_t used = 0;
     for (size_t i = 0; i < mapping->child_count && used < sizeof(known); i++)
         used +=
@@ -166,10 +166,19 @@ void config_read_name(struct config_reader *reader, const struct config_key *key
     *name = copy(reader, strdup(text));
 }
 
+/* "~/keys" would be a folder with the name "~" below that of the configuration. */
+static bool path_is_plain(struct config_reader *reader, const struct config_key *key, const char *path,
+                          const yaml_node_t *node, const char *text) {
+    if (strcmp(text, "~") != 0 && strncmp(text, "~/", 2) != 0) return true;
+    bad_value(reader, key, path, node, text, "begins with ~, which only a shell understands");
+    return false;
+}
+
 void config_read_data_dir(struct config_reader *reader, const struct config_key *key, const char *path,
                           yaml_node_t *value) {
     const char *text = scalar(reader, key, path, value);
-    if (text == NULL) return;
+    reader->config->data_dir_line = config_line(value);
+    if (text == NULL || !path_is_plain(reader, key, path, value, text)) return;
     char **out = target(reader, key);
     free(*out);
     *out = copy(reader, config_absolute(reader->dir, text));
@@ -180,7 +189,7 @@ static bool set_path(struct config_reader *reader, const struct config_key *key,
                      const yaml_node_t *node, struct config_path *out) {
     const char *text = scalar(reader, key, path, node);
     out->line = config_line(node);
-    if (text == NULL) return false;
+    if (text == NULL || !path_is_plain(reader, key, path, node, text)) return false;
     out->path = copy(reader, config_absolute(reader->dir, text));
     return true;
 }
@@ -247,7 +256,8 @@ static const char *parse_address(const char *text, struct config_address *addres
     const char *colon = strrchr(text, ':');
     const char *host = text;
     size_t host_size = colon != NULL ? (size_t)(colon - text) : 0;
-    if (colon == NULL) return "has no port";
+    if (strstr(text, "://") != NULL) return "is a URL";
+    if (colon == NULL) return text[strspn(text, "0123456789")] == '\0' ? "has no host" : "has no port";
     if (text[0] == '[') {
         if (host_size < 3 || text[host_size - 1] != ']') return "has no ] before its port";
         host++;
@@ -258,7 +268,8 @@ static const char *parse_address(const char *text, struct config_address *addres
     if (host_size == 0) return "has no host";
     if (host_size >= sizeof(address->host)) return "has a host longer than 255 characters";
     for (size_t i = 0; i < host_size; i++)
-        if (!isalnum((unsigned char)host[i]) && strchr(".-_:%", host[i]) == NULL) return "has a host that is none";
+        if (!isalnum((unsigned char)host[i]) && strchr(".-_:%", host[i]) == NULL)
+            return "has a character that no host has";
     unsigned port = 0;
     for (const char *c = colon + 1; *c != '\0' && port <= 65535; c++)
         port = *c >= '0' && *c <= '9' ? port * 10 + (unsigned)(*c - '0') : 65536;

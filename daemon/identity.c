@@ -50,7 +50,6 @@ static void read_key(struct identity *identity, const struct config *config, str
     char *text = read_file(file, "identity.key",
                            "write the path of the broker's private key (hobnob key new makes one)", &size, faults);
     if (text == NULL) return;
-    warn_if_others_can_read(file, "identity.key", faults);
     struct auth_key *key = NULL;
     if (auth_key_parse(text, size, &key) != AUTH_OK) {
         config_fault_add(
@@ -62,6 +61,8 @@ static void read_key(struct identity *identity, const struct config *config, str
                          "identity.key: %s is a public key; write the path of the private one", file->path);
         auth_key_free(key);
         key = NULL;
+    } else {
+        warn_if_others_can_read(file, "identity.key", faults);
     }
     identity->key = key;
     explicit_bzero(text, size);
@@ -103,13 +104,14 @@ static void read_ring(struct identity *identity, const struct config *config, st
         read_file(file, "federation.gossip_key",
                   "write the path of the gossip key that all brokers share (hobnob init makes one)", &size, faults);
     if (text == NULL) return;
-    warn_if_others_can_read(file, "federation.gossip_key", faults);
     const enum auth_result result = auth_ring_parse(text, size, &identity->ring);
     if (result != AUTH_OK || identity->ring.count == 0) {
         identity->ring.count = 0;
         config_fault_add(faults, false, file->line,
                          "federation.gossip_key: %s holds no good keys; write 1 to %u lines of 32 bytes in base64 each",
                          file->path, AUTH_RING_MAX);
+    } else {
+        warn_if_others_can_read(file, "federation.gossip_key", faults);
     }
     explicit_bzero(text, size);
     free(text);
@@ -139,6 +141,21 @@ static void read_token(struct identity *identity, const struct config *config, s
     identity->token_size = size;
 }
 
+/* Said first, since with a token that was taken from another broker's folder nothing else fits either. */
+static bool token_names_another(const struct identity *identity, const struct config *config, char fault[],
+                                size_t size) {
+    struct auth_claims claims;
+    char reason[160];
+    if (config->name == NULL || auth_token_decode(identity->token, identity->token_size, &claims, reason) != AUTH_OK)
+        return false;
+    const bool another = strcmp(claims.subject, config->name) != 0;
+    if (another)
+        snprintf(fault, size, "it is for %.64s and this broker's name is %s: write name: %.64s, or mint a token for %s",
+                 claims.subject, config->name, claims.subject, config->name);
+    auth_claims_deinit(&claims);
+    return another;
+}
+
 /* What a peer will find when we show it. Needs all parts; a part that is missing has its own fault already. */
 static void check_token(struct identity *identity, const struct config *config, bool is_error, int64_t wall_s,
                         struct config_faults *faults) {
@@ -151,14 +168,9 @@ static void check_token(struct identity *identity, const struct config *config, 
     struct auth_verdict verdict;
     auth_key_thumbprint(identity->key, thumbprint);
     auth_trust_check(&trust, thumbprint, identity->token, identity->token_size, &verdict);
-    if (!verdict.allowed) {
+    if (!token_names_another(identity, config, identity->token_fault, sizeof(identity->token_fault))) {
+        if (verdict.allowed) return;
         snprintf(identity->token_fault, sizeof(identity->token_fault), "%s", verdict.reason);
-    } else if (config->name != NULL && strcmp(verdict.name, config->name) != 0) {
-        snprintf(identity->token_fault, sizeof(identity->token_fault),
-                 "it is for %s and this broker's name is %s: write name: %s, or mint a token for %s", verdict.name,
-                 config->name, verdict.name, config->name);
-    } else {
-        return;
     }
     if (is_error)
         config_fault_add(faults, false, config->identity.token.line, "identity.token: %s", identity->token_fault);

@@ -14,7 +14,7 @@ struct identity {
     struct auth_ring ring;
     /* Empty if the token is good at the time of reading, else why not: such a broker serves its own site and gets no
      * links. */
-    char token_fault[200];
+    char token_fault[400];
 };
 
 /* Reads all files of config, adding a fault for each that is missing, unreadable or wrong, in the lines that name them.

@@ -58,7 +58,8 @@ bool listening_v6only(const struct config_listeners *listeners, const struct con
 void listening_explain(const struct config *config, const char *what, const struct config_address *address, int error,
                        char *out, size_t size) {
     char where[320] = "", shown[CONFIG_ADDRESS_MAX];
-    if (config->file != NULL) snprintf(where, sizeof(where), "%.300s:%d: ", config->file, address->line);
+    if (config->file != NULL && address->line != 0)
+        snprintf(where, sizeof(where), "%.300s:%d: ", config->file, address->line);
     config_address_format(address, shown);
     switch (error) {
     case EADDRINUSE:
@@ -79,6 +80,11 @@ void listening_explain(const struct config *config, const char *what, const stru
     case EAFNOSUPPORT:
         snprintf(out, size, "%s%s: %s needs IPv6, which this host has not: write 0.0.0.0:%u", where, what, shown,
                  address->port);
+        break;
+    case EMFILE:
+    case ENFILE:
+        snprintf(out, size, "%s%s: %s needs one more open file than there may be: raise the limit (ulimit -n)", where,
+                 what, shown);
         break;
     default:
         snprintf(out, size, "%s%s: %s cannot be listened on: %s: write another address", where, what, shown,

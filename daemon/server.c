@@ -241,10 +241,20 @@ static bool start_federation(struct server *server, char error[SERVER_ERROR_MAX]
     return server->resolver != NULL;
 }
 
+static bool start_store(struct server *server, char error[SERVER_ERROR_MAX]) {
+    const struct config *config = server->config;
+    char text[STORE_ERROR_MAX];
+    server->store = store_open(config->data_dir, text);
+    if (server->store != NULL && store_raise_epoch(server->store, &server->epoch, text)) return true;
+    if (config->file != NULL && config->data_dir_line != 0)
+        snprintf(error, SERVER_ERROR_MAX, "%.300s:%d: %s", config->file, config->data_dir_line, text);
+    else
+        snprintf(error, SERVER_ERROR_MAX, "%s", text);
+    return false;
+}
+
 static bool start(struct server *server, char error[SERVER_ERROR_MAX]) {
-    server->store = store_open(server->config->data_dir, error);
-    if (server->store == NULL || !store_raise_epoch(server->store, &server->epoch, error) || !make_node(server, error))
-        return false;
+    if (!start_store(server, error) || !make_node(server, error)) return false;
     server->clients = clients_new(server, error);
     if (server->clients == NULL) return false;
     server->web = web_new(server, error);

@@ -27,7 +27,7 @@ struct datagrams;
 struct resolver;
 struct web;
 
-#define SERVER_ERROR_MAX 400u /* bytes of a one-line error that names the remedy */
+#define SERVER_ERROR_MAX 800u /* bytes of a one-line error that names the remedy */
 
 struct server {
     uv_loop_t *loop;

@@ -66,7 +66,14 @@ static bool run_number(struct store *store, const char *sql, int64_t in, int64_t
 }
 
 static bool make_dir(const struct store *store, char error[STORE_ERROR_MAX]) {
-    if (store->dir == NULL || mkdir(store->dir, 0700) == 0 || errno == EEXIST) return true;
+    struct stat status;
+    if (store->dir == NULL || mkdir(store->dir, 0700) == 0) return true;
+    if (errno == EEXIST && stat(store->dir, &status) == 0 && S_ISDIR(status.st_mode)) return true;
+    if (errno == EEXIST) {
+        snprintf(error, STORE_ERROR_MAX, "data_dir %s is there and is no folder: write the path of a folder",
+                 store->dir);
+        return false;
+    }
     snprintf(error, STORE_ERROR_MAX,
              "data_dir %s cannot be made: %s: make the folder above it for the user that runs hobnobd, or write "
              "another data_dir",

@@ -9,6 +9,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/listening.h"
 #include "daemon/web_inside.h"
 
 #define BACKLOG 1024
@@ -17,36 +18,6 @@
 #define KEEP_ALIVE_INTERVAL_S 10
 #define KEEP_ALIVE_PROBES 6
 #define ACCEPT_PAUSE_MS 100 /* after descriptors ran out: a level-triggered poll would spin */
-
-static const char *remedy(int error, uint16_t port, char text[128], const char *what) {
-    switch (error) {
-    case EADDRINUSE:
-        snprintf(
-            text, 128,
-            "stop the program that has it (ss -ltnp 'sport = :%u' names it) or choose another port under listen.%s",
-            port, what);
-        break;
-    case EADDRNOTAVAIL:
-        snprintf(text, 128, "this host has no such address (ip address lists them); correct listen.%s", what);
-        break;
-    case EACCES:
-        snprintf(text, 128, "ports below 1024 need CAP_NET_BIND_SERVICE; choose another port under listen.%s", what);
-        break;
-    case EMFILE:
-    case ENFILE: snprintf(text, 128, "raise the limit of open files (ulimit -n)"); break;
-    default: snprintf(text, 128, "correct listen.%s", what); break;
-    }
-    return text;
-}
-
-static socklen_t to_sockaddr(const struct config_address *address, struct sockaddr_storage *out) {
-    memset(out, 0, sizeof *out);
-    if (uv_ip4_addr(address->ip, address->port, (struct sockaddr_in *)(void *)out) == 0)
-        return sizeof(struct sockaddr_in);
-    if (uv_ip6_addr(address->ip, address->port, (struct sockaddr_in6 *)(void *)out) == 0)
-        return sizeof(struct sockaddr_in6);
-    return 0;
-}
 
 /* ip has room for 46 bytes. */
 static uint16_t from_sockaddr(const struct sockaddr_storage *address, char *ip) {
@@ -157,7 +128,7 @@ static void on_acceptable(uv_poll_t *poll, int status, int events) {
 static bool listen_on(struct web *web, enum web_kind kind, const struct config_address *address, const char *what,
                       char error[SERVER_ERROR_MAX]) {
     struct sockaddr_storage sockaddr;
-    char fix[128];
+    char key[32];
     /* The configuration is checked for this; should a name resolve to something else after that, it is still not
      * served. */
     if (kind == WEB_ADMIN && !config_ip_is_loopback(address->ip)) {
@@ -167,11 +138,11 @@ static bool listen_on(struct web *web, enum web_kind kind, const struct config_a
                  address->host, address->port, address->port);
         return false;
     }
-    socklen_t size = to_sockaddr(address, &sockaddr);
-    int fd = size == 0 ? -EINVAL : open_socket(&sockaddr, size);
+    socklen_t size = listening_sockaddr(address, &sockaddr);
+    int fd = open_socket(&sockaddr, size);
     if (fd < 0) {
-        snprintf(error, SERVER_ERROR_MAX, "cannot listen on %s:%u (listen.%s): %s; %s", address->host, address->port,
-                 what, strerror(-fd), remedy(-fd, address->port, fix, what));
+        snprintf(key, sizeof key, "listen.%s", what);
+        listening_explain(web->server->config, key, address, -fd, error, SERVER_ERROR_MAX);
         return false;
     }
     struct web_listener *listener = &web->listeners[web->listener_count++];

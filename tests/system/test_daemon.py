@@ -39,7 +39,7 @@ class Faults(SystemTest):
                 taken.bind(("0.0.0.0", broker.port(listener)))
                 if kind == socket.SOCK_STREAM:
                     taken.listen()
-                self.refuses(broker.config, str(broker.port(listener)), "in use", listener)
+                self.refuses(broker.config, "hobnob.yaml:", str(broker.port(listener)), "in use", f"listen.{listener}")
         broker.start()  # the ports are free again: nothing stuck
 
     def test_a_port_that_needs_rights(self):

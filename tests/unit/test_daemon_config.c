@@ -62,7 +62,7 @@ static const struct {
      "c.yaml:2: unknown key \"log.colour_of_the_lines\"; write one of: level\n"},
     /* addresses */
     {"name: a\nlisten: {mqtt: 1883}\n",
-     "c.yaml:2: listen.mqtt: \"1883\" has no port; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+     "c.yaml:2: listen.mqtt: \"1883\" has no host; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
     {"name: a\nlisten: {mqtt: \":1883\"}\n",
      "c.yaml:2: listen.mqtt: \":1883\" has no host; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
     {"name: a\nlisten:\n  mqtt: 0.0.0.0:0\n", "c.yaml:3: listen.mqtt: \"0.0.0.0:0\" has a port that is no number from "
@@ -80,12 +80,33 @@ static const struct {
                                              "write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
     {"name: a\nlisten:\n  mqtt: \"[::1:1883\"\n", "c.yaml:3: listen.mqtt: \"[::1:1883\" has no ] before its port; "
                                                   "write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
-    {"name: a\nlisten:\n  mqtt: a b:1883\n", "c.yaml:3: listen.mqtt: \"a b:1883\" has a host that is none; write "
-                                             "HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: a b:1883\n",
+     "c.yaml:3: listen.mqtt: \"a b:1883\" has a character that no host has; write "
+     "HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
     {"name: a\nlisten:\n  mqtt:\n    - 127.0.0.1:1883\n    - 127.0.0.1\n",
      "c.yaml:5: listen.mqtt: \"127.0.0.1\" has no port; write HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\"\n"},
     {"name: a\nlisten:\n  mqtt: 127.0.0.1:1883\n  ws: 127.0.0.1:1883\n",
      "c.yaml:4: listen.ws: 127.0.0.1:1883 is taken by listen.mqtt in line 3; write another port\n"},
+    {"name: a\nlisten:\n  mqtt: 0.0.0.0:1883\n  ws: 127.0.0.1:1883\n  peers: \"[::1]:1883\"\n  admin: "
+     "\"[::]:1883\"\n" NEEDS_PEERS,
+     "c.yaml:4: listen.ws: 127.0.0.1:1883 is taken by listen.mqtt in line 3; write another port\n"
+     "c.yaml:6: listen.admin: [::]:1883 is taken by listen.peers in line 5; write another port\n"
+     "c.yaml:6: listen.admin: :: can be reached by others, and admin tokens are not available yet in this "
+     "version; write 127.0.0.1:1883\n"},
+    {"name: a\nlisten:\n  ws: ws://127.0.0.1:8080/mqtt\n",
+     "c.yaml:3: listen.ws: \"ws://127.0.0.1:8080/mqtt\" is a URL; write HOST:PORT, such as 0.0.0.0:1883 or "
+     "\"[::1]:1883\"\n"},
+    {"name: a\nlisten: {admin: 127.0.0.1:9100}\n", "c.yaml:2: warning: no client can connect without listen.mqtt or "
+                                                   "listen.ws; write mqtt: 127.0.0.1:1883 there\n"},
+    {"name: a\nlisten: {peers: 127.0.0.1:7100}\n" NEEDS_PEERS, "c.yaml:2: warning: no client can connect without "
+                                                               "listen.mqtt or listen.ws; write mqtt: 127.0.0.1:1883 "
+                                                               "there\n"},
+    /* paths */
+    {"name: a\ndata_dir: ~/hobnob\nidentity: {key: ~/a.key}\n",
+     "c.yaml:2: data_dir: \"~/hobnob\" begins with ~, which only a shell understands; write the path of a folder, such "
+     "as data\n"
+     "c.yaml:3: identity.key: \"~/a.key\" begins with ~, which only a shell understands; write the path of the "
+     "broker's private key, such as edge-1.key\n"},
     {"name: a\nlisten: {admin: 0.0.0.0:9100}\n",
      "c.yaml:2: listen.admin: 0.0.0.0 can be reached by others, and admin tokens are not available yet in this "
      "version; write 127.0.0.1:9100\n"},
@@ -167,20 +188,23 @@ static void each_fault_names_its_line_and_the_remedy(void **state) {
 static void broken_yaml_names_its_line(void **state) {
     (void)state;
     const struct {
-        const char *text, *start;
+        const char *text, *start, *remedy;
     } cases[] = {
-        {"name: a\nlisten:\n  mqtt: [::1]:1883\n", "c.yaml:3: no YAML: "},
-        {"name: a\n\tlisten: b\n", "c.yaml:2: no YAML: "},
-        {"name: \"a\n", "c.yaml:2: no YAML: "},
-        {"name: \xff\xfe\n", "c.yaml:1: no YAML: "},
-        {"name: *b\n", "c.yaml:1: no YAML: "},
-        {"name: a\n---\nx: [\n", "c.yaml:4: no YAML: "},
+        {"name: a\nlisten:\n  mqtt: [::1]:1883\n", "c.yaml:3: no YAML: ", "; write KEY: VALUE a line"},
+        {"name: a\n\tlisten: b\n", "c.yaml:2: no YAML: the line is indented by a tab", "indented by spaces"},
+        {"name: a\nlisten:\n  \tmqtt: b\n", "c.yaml:3: no YAML: the line is indented by a tab", "indented by spaces"},
+        {"\n\nname: \"a\nlog:\n", "c.yaml:5: no YAML: ", ", in what begins in line 3; write KEY: VALUE a line"},
+        {"name: \xff\xfe\n", "c.yaml:1: no YAML: ", "; write the file as plain text in UTF-8"},
+        {"name: a\nlog:\n  level: k\xfchl\n", "c.yaml:3: no YAML: ", "; write the file as plain text in UTF-8"},
+        {"name: a\n# \x01\n", "c.yaml:2: no YAML: ", "; write the file as plain text in UTF-8"},
+        {"name: *b\n", "c.yaml:1: no YAML: ", "; write KEY: VALUE a line"},
+        {"name: a\n---\nx: [\n", "c.yaml:4: no YAML: ", "; write KEY: VALUE a line"},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_null(parse(cases[i].text));
         if (strncmp(fault_text(), cases[i].start, strlen(cases[i].start)) != 0)
             fail_msg("%s, and not %s", fault_text(), cases[i].start);
-        assert_non_null(strstr(fault_text(), "; write KEY: VALUE a line"));
+        if (strstr(fault_text(), cases[i].remedy) == NULL) fail_msg("%s, and not %s", fault_text(), cases[i].remedy);
     }
 }
 
@@ -257,10 +281,26 @@ static void a_name_is_enough(void **state) {
 }
 
 static void no_port_opens_that_a_listen_section_does_not_name(void **state) {
+    static const char *const named[] = {"ws: 127.0.0.1:8080", "admin: 127.0.0.1:9100", "peers: 127.0.0.1:7100",
+                                        "mqtt: 127.0.0.1:1883"};
     (void)state;
-    struct config *config = parse("name: edge-1\nlisten: {ws: 127.0.0.1:8080}\n");
-    assert_string_equal(fault_text(), "");
-    assert_int_equal(config->listen.mqtt.count + config->listen.admin.count, 0);
+    for (size_t i = 0; i < sizeof(named) / sizeof(named[0]); i++) {
+        char text[200];
+        snprintf(text, sizeof(text), "name: edge-1\nlisten: {%s}\n" NEEDS_PEERS, named[i]);
+        struct config *config = parse(text);
+        assert_int_equal(faults.errors, 0);
+        assert_int_equal(config->listen.mqtt.count + config->listen.ws.count + config->listen.peers.count +
+                             config->listen.admin.count,
+                         1);
+        config_free(config);
+    }
+}
+
+static void an_unknown_key_is_answered_with_all_that_there_are(void **state) {
+    (void)state;
+    struct config *config = parse("name: a\nlimits: {zzzzzzzzzzzz: 1}\n");
+    assert_non_null(strstr(fault_text(), "write one of: packet_size_max, "));
+    assert_non_null(strstr(fault_text(), ", down_keep_ms\n"));
     config_free(config);
 }
 
@@ -370,6 +410,7 @@ int main(void) {
         cmocka_unit_test(a_name_is_enough),
         cmocka_unit_test(no_port_opens_that_a_listen_section_does_not_name),
         cmocka_unit_test(without_a_file_all_is_in_memory_on_loopback),
+        cmocka_unit_test(an_unknown_key_is_answered_with_all_that_there_are),
         cmocka_unit_test(faults_past_the_list_are_counted),
         cmocka_unit_test(too_many_of_a_list_is_a_fault_and_no_overflow),
         cmocka_unit_test(loopback_is_told_from_the_rest),

@@ -117,7 +117,7 @@ static const char good[] = "name: edge-1\n"
                            "  token: edge-1.jwt\n"
                            "  key: edge-1.key\n"
                            "  issuers: [issuer.pub]\n"
-                           "listen: {peers: 127.0.0.1:7100}\n"
+                           "listen: {peers: 127.0.0.1:7100, mqtt: 127.0.0.1:1883}\n"
                            "federation: {gossip_key: gossip.key}\n";
 
 /* The faults of a site, with its folder written as DIR. */
@@ -178,9 +178,9 @@ static void folder_is_no_key(void **state) {
 
 static void files_of_the_wrong_kind_are_named(void **state) {
     (void)state;
-    put("edge-1.key", "not a key\n", 0600);
+    put("edge-1.key", "not a key\n", 0644); /* its mode is no matter then */
     put("issuer.pub", "not a key\n", 0644);
-    put("gossip.key", "short\n", 0600);
+    put("gossip.key", "short\n", 0644);
     put("edge-1.jwt", " \n", 0644);
     read_site(good, true);
     expect_faults("c.yaml:3: identity.token: DIR/edge-1.jwt has 0 bytes; write the path of a broker's token, which has "
@@ -247,6 +247,8 @@ static void token_that_does_not_fit_is_named(void **state) {
     put_token("edge-1.jwt", "edge-2", site.issuer, site.broker, NOW_S + 1000);
     expect_token_fault(
         "it is for edge-2 and this broker's name is edge-1: write name: edge-2, or mint a token for edge-1");
+    put_token("edge-1.jwt", "edge-2", site.issuer, site.other_broker, NOW_S + 1000);
+    expect_token_fault("it is for edge-2 and this broker's name is edge-1");
     put("edge-1.jwt", "eyJhbGciOiJub25lIn0.e30.\n", 0644);
     expect_token_fault("");
 }

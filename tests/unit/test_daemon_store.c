@@ -135,6 +135,16 @@ static void missing_folder_above_is_named_with_a_remedy(void **state) {
         strstr(error, "data_dir /nowhere/at/all cannot be made: No such file or directory: make the folder above it"));
 }
 
+static void file_in_place_of_the_folder_is_named_with_a_remedy(void **state) {
+    (void)state;
+    FILE *stream = fopen(data, "wb");
+    assert_non_null(stream);
+    fclose(stream);
+    assert_null(store_open(data, error));
+    assert_non_null(strstr(error, "is there and is no folder: write the path of a folder"));
+    remove(data);
+}
+
 static void in_memory_starts_at_one(void **state) {
     (void)state;
     for (int i = 0; i < 2; i++) {
@@ -158,6 +168,7 @@ int main(void) {
         ON_DISK(second_daemon_on_one_folder_is_refused),
         ON_DISK(newer_schema_is_refused),
         ON_DISK(damaged_file_is_named_with_a_remedy),
+        ON_DISK(file_in_place_of_the_folder_is_named_with_a_remedy),
         cmocka_unit_test(missing_folder_above_is_named_with_a_remedy),
         cmocka_unit_test(in_memory_starts_at_one),
     };

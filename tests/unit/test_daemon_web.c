@@ -296,7 +296,7 @@ static void port_in_use_is_an_error_with_a_remedy(void **state) {
     config.listen.ws.items[0].port = 0;
     snprintf(config.listen.ws.items[0].ip, sizeof config.listen.ws.items[0].ip, "192.0.2.1");
     assert_null(web_new(&server, error));
-    assert_non_null(strstr(error, "no such address"));
+    assert_non_null(strstr(error, "is no address of this host"));
 }
 
 static void admin_port_is_for_loopback_only(void **state) {
@@ -336,7 +336,7 @@ static void admin_connections_are_bounded(void **state) {
 
 #define UPGRADE(path, protocol)                                                                                        \
     "GET " path " HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: "             \
-                "dGhlIHNhbXBsZSBub25jZQ==\r\n"                                                                         \
+    "dGhlIHNhbXBsZSBub25jZQ==\r\n"                                                                                     \
     "Sec-WebSocket-Version: 13\r\n" protocol "\r\n"
 #define PROTOCOL(names) "Sec-WebSocket-Protocol: " names "\r\n"
 
