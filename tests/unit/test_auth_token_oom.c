@@ -11,35 +11,10 @@
 
 #include "auth/seal.h"
 #include "auth/trust.h"
+#include "oom.h"
 #include "token_fixture.h"
 
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static long left = -1; /* allocations until one fails; -1: none does */
-static bool failed;
 static bool openssl_fails, jansson_fails; /* too, not only our own */
-
-static bool fails(void) {
-    if (left < 0) return false;
-    if (left-- > 0) return false;
-    failed = true;
-    return true;
-}
-
-void *__wrap_malloc(size_t size) {
-    return fails() ? NULL : __real_malloc(size);
-}
-void *__wrap_calloc(size_t count, size_t size) {
-    return fails() ? NULL : __real_calloc(count, size);
-}
-void *__wrap_realloc(void *old, size_t size) {
-    return fails() ? NULL : __real_realloc(old, size);
-}
 
 static void *openssl_malloc(size_t size, const char *file, int line) {
     (void)file, (void)line;
@@ -86,11 +61,10 @@ static void fail_each(bool (*work)(void)) {
     assert_true(work()); /* once, so that what libraries keep is there */
     unsigned refused = 0;
     for (long n = 0;; n++) {
-        failed = false;
-        left = n;
+        shortage_after(n);
         bool good = work();
-        left = -1;
-        if (!failed) {
+        shortage_over();
+        if (!shortage.failed) {
             assert_true(good);
             break;
         }

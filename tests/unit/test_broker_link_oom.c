@@ -7,38 +7,8 @@
 
 #include <cmocka.h>
 
+#include "oom.h"
 #include "peers.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-
-static struct {
-    bool armed;
-    long left; /* allocations until the one that fails */
-    bool failed;
-} shortage;
-
-static bool fails(void) {
-    if (!shortage.armed || shortage.left-- != 0) return false;
-    shortage.failed = true;
-    return true;
-}
-
-void *__wrap_malloc(size_t size) {
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size) {
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *memory, size_t size) {
-    return fails() ? NULL : __real_realloc(memory, size);
-}
 
 /* Join, invite, snapshot, publications of each QoS, a cut, a leave, all small. */
 static void scenario(struct world *world) {
@@ -64,12 +34,10 @@ static void any_allocation_may_fail(void **state) {
     for (bool failed = true; failed; nth++) {
         struct world *world = __real_calloc(1, sizeof *world);
         world_init(world, 2);
-        shortage.left = nth;
-        shortage.failed = false;
-        shortage.armed = true;
+        shortage_after(nth);
         bool up = world_start(world);
         if (up) scenario(world);
-        shortage.armed = false;
+        shortage_over();
         failed = shortage.failed;
         if (up) {
             /* What the peers heard before may be lost to them; a registry says it again. */

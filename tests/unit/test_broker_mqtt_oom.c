@@ -2,46 +2,7 @@
  * is there again the broker serves as before. */
 #include "broker/federation.h"
 #include "conversation.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *memory, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *memory, size_t size);
-
-static struct {
-    bool armed, failed;
-    long left; /* allocations until the one that fails */
-} shortage;
-
-static bool fails(void) {
-    if (!shortage.armed || shortage.left-- != 0) return false;
-    shortage.failed = true;
-    return true;
-}
-
-void *__wrap_malloc(size_t size) {
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size) {
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *memory, size_t size) {
-    return fails() ? NULL : __real_realloc(memory, size);
-}
-
-static void short_of(long allocation) {
-    shortage.armed = true;
-    shortage.failed = false;
-    shortage.left = allocation;
-}
-
-static void enough(void) {
-    shortage.armed = false;
-}
+#include "oom.h"
 
 static void a_new_broker_is_whole_or_none(void **state) {
     struct broker_options options = {.name = "edge-1", .epoch = 1};
@@ -49,9 +10,9 @@ static void a_new_broker_is_whole_or_none(void **state) {
 
     for (long n = 0;; n++) {
         struct broker *broker;
-        short_of(n);
+        shortage_after(n);
         broker = broker_new(&options, 0);
-        enough();
+        shortage_over();
         broker_free(broker);
         if (!shortage.failed) {
             assert_non_null(broker);
@@ -102,9 +63,9 @@ static void each_allocation_of_a_conversation_may_fail(void **state) {
                 world_begin(&world);
                 client_connect(&world, &watcher, 5, "watcher");
                 client_subscribe(&watcher, "#", 2);
-                short_of(n);
+                shortage_after(n);
                 talk(&world, &talker, &all, step);
-                enough();
+                shortage_over();
                 world.now += 3000;
                 serves_as_before(&world, &watcher);
                 client_cut(&watcher);
@@ -127,10 +88,10 @@ static void the_first_session_may_fail(void **state) {
         struct client fresh;
         broker_handle first;
         world_begin(&world);
-        short_of(n);
+        shortage_after(n);
         first = broker_client_open(world.broker, world.now, true, "127.0.0.1:1");
         broker_client_input(world.broker, world.now, first, hello.bytes, hello.size);
-        enough();
+        shortage_over();
         assert_int_equal(counters(&world).sessions, counters(&world).clients_connected);
         client_connect(&world, &fresh, 5, "first");
         client_cut(&fresh);

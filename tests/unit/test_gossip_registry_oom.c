@@ -1,37 +1,7 @@
 /* The nth allocation fails, for n = 0, 1, 2 ... until none does: nothing leaks, nothing is half done, and a second try
  * succeeds. */
 #include "gossip_registry_fixture.h"
-
-void *__real_malloc(size_t size);
-void *__real_calloc(size_t count, size_t size);
-void *__real_realloc(void *old, size_t size);
-void *__wrap_malloc(size_t size);
-void *__wrap_calloc(size_t count, size_t size);
-void *__wrap_realloc(void *old, size_t size);
-
-static long fail_at = -1; /* allocations until one fails; -1: none */
-static long fail_every;   /* of the whole core: each so many, 0 none */
-static unsigned long allocations;
-static bool failed;
-
-static bool fails(void) {
-    allocations++;
-    if (fail_every && allocations % (unsigned long)fail_every == 0) return failed = true;
-    if (fail_at < 0) return false;
-    return fail_at-- == 0 ? (failed = true) : false;
-}
-
-void *__wrap_malloc(size_t size) {
-    return fails() ? NULL : __real_malloc(size);
-}
-
-void *__wrap_calloc(size_t count, size_t size) {
-    return fails() ? NULL : __real_calloc(count, size);
-}
-
-void *__wrap_realloc(void *old, size_t size) {
-    return fails() ? NULL : __real_realloc(old, size);
-}
+#include "oom.h"
 
 static void an_entry_is_applied_wholly_or_not_at_all(void **unused) {
     (void)unused;
@@ -45,18 +15,17 @@ static void an_entry_is_applied_wholly_or_not_at_all(void **unused) {
             snprintf(op, sizeof op, "+k/%d", i);
             fixture_say(&owner, op);
         }
-        fail_at = n;
-        failed = false;
+        shortage_after(n);
         for (uint64_t i = 1; i <= 20; i++) {
             enum registry_result result = fixture_offer(&replica, &owner, i);
             assert_int_equal(replica.rows.count, replica.sequence);
             if (result == REGISTRY_NO_MEMORY) assert_int_equal(fixture_offer(&replica, &owner, i), REGISTRY_OK);
         }
-        fail_at = -1;
+        shortage_over();
         assert_true(fixture_same_rows(&replica, &owner.registry));
         registry_free(&replica);
         registry_free(&owner.registry);
-        if (!failed) break;
+        if (!shortage.failed) break;
     }
 }
 
@@ -78,8 +47,7 @@ static void a_checkpoint_survives_any_failed_allocation(void **unused) {
         }
         fixture_checkpoint(&owner);
         size_t size = fixture_head(&owner, &head, bytes);
-        fail_at = n;
-        failed = false;
+        shortage_after(n);
         registry_head(&replica, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody);
         enum registry_result result = REGISTRY_GAP;
         for (int tries = 0; result != REGISTRY_OK; tries++) {
@@ -93,14 +61,14 @@ static void a_checkpoint_survives_any_failed_allocation(void **unused) {
             assert_int_equal(
                 registry_head(&follower, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody),
                 REGISTRY_OK);
-        fail_at = -1;
+        shortage_over();
         assert_int_equal(follower.log_count, 0);
         assert_true(fixture_same_rows(&replica, &owner.registry));
         assert_true(fixture_same_rows(&follower, &owner.registry));
         registry_free(&replica);
         registry_free(&follower);
         registry_free(&owner.registry);
-        if (!failed) break;
+        if (!shortage.failed) break;
     }
 }
 
@@ -119,14 +87,13 @@ static void starting_fails_cleanly(void **unused) {
             .key_count = 1,
             .epoch = 1,
             .crypto = {&node->identity, net_seal, net_open, net_sha256, net_sign, net_verify, net_id_of, net_who_is}};
-        failed = false;
-        fail_at = n;
+        shortage_after(n);
         struct gossip *gossip = gossip_new(&options, 1);
-        fail_at = -1;
-        assert_int_equal(gossip == NULL, failed);
+        shortage_over();
+        assert_int_equal(gossip == NULL, shortage.failed);
         gossip_free(gossip);
         net_free(net);
-        if (!failed) break;
+        if (!shortage.failed) break;
     }
 }
 
@@ -139,7 +106,7 @@ static void brokers_short_of_memory_agree_once_they_have_it(void **unused) {
             char filter[32];
             snprintf(filter, sizeof filter, "m/%d", i % 70);
             struct gossip *gossip = net->nodes[i % 3].gossip;
-            fail_every = rates[r];
+            shortage.every = rates[r];
             uint64_t sequence = i % 5 ? gossip_row_put(gossip, net->now_ms, GOSSIP_NEWPUB, filter, strlen(filter))
                                       : gossip_row_delete(gossip, net->now_ms, GOSSIP_NEWPUB, filter, strlen(filter));
             /* The network's own packets are made with all memory; what comes out is put on it afterwards. */
@@ -151,7 +118,7 @@ static void brokers_short_of_memory_agree_once_they_have_it(void **unused) {
                 gossip_tick(net->nodes[packet->to].gossip, net->now_ms);
                 free(packet);
             }
-            fail_every = 0;
+            shortage.every = 0;
             (void)sequence;
             for (int j = 0; j < 3; j++)
                 net_drain(net, j);
