@@ -10,17 +10,19 @@
 
 enum exit_status { EXIT_GOOD = 0, EXIT_NO = 1, EXIT_USAGE = 2 };
 
-static const char usage[] =
-    "usage: hobnobd [--check] [CONFIG.yaml]\n"
-    "\n"
-    "Runs an MQTT broker in the foreground and logs to standard error. SIGTERM tells clients and the\n"
-    "federation, and ends it. Without CONFIG.yaml: a single broker in memory, MQTT on 127.0.0.1:1883,\n"
-    "admin on 127.0.0.1:9100.\n"
-    "\n"
-    "  --check     reads the configuration and the files it names, prints each fault as\n"
-    "              file:line: what is wrong, and what to write; exit status 0 if there is none, else 1\n"
-    "  --help      prints this\n"
-    "  --version   prints the version\n";
+static const char usage[] = "usage: hobnobd [--check] [CONFIG.yaml]\n"
+                            "\n"
+                            "Runs an MQTT broker in the foreground and logs to standard error. SIGTERM and\n"
+                            "SIGINT tell clients and the federation, and end it. Without CONFIG.yaml: a\n"
+                            "single broker in memory, MQTT on 127.0.0.1:1883, admin on 127.0.0.1:9100.\n"
+                            "\n"
+                            "  --check         reads the configuration and the files it names, prints each\n"
+                            "                  fault as file:line: what is wrong, and what to write; exit\n"
+                            "                  status 0 if there is none but warnings, else 1\n"
+                            "  -h, --help      prints this\n"
+                            "  -V, --version   prints the version\n"
+                            "\n"
+                            "Exit status: 0 ended in order, 1 could not run, 2 wrong usage.\n";
 
 struct arguments {
     bool check, help, version;
@@ -28,19 +30,20 @@ struct arguments {
 };
 
 static bool wrong_usage(const char *what, const char *argument, const char *hint) {
-    fprintf(stderr, "hobnobd: %s %s; %s%shobnobd --help shows what there is\n", what, argument, hint,
-            hint[0] != '\0' ? "; " : "");
+    fprintf(stderr, "hobnobd: %s %s; %s\n", what, argument,
+            hint[0] != '\0' ? hint : "hobnobd --help shows what there is");
     return false;
 }
 
 static bool read_option(const char *option, struct arguments *arguments) {
-    const char *const known[] = {"--check", "--help", "--version"};
-    bool *const values[] = {&arguments->check, &arguments->help, &arguments->version};
+    const char *const known[] = {"--check", "--help", "--version", "-h", "-V"};
+    bool *const values[] = {&arguments->check, &arguments->help, &arguments->version, &arguments->help,
+                            &arguments->version};
     const char *nearest = NULL;
     char hint[NEAREST_WORD_MAX + 32] = "";
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         if (strcmp(option, known[i]) == 0) return *values[i] = true;
-        nearest_try(option, known[i], &nearest);
+        if (known[i][1] == '-') nearest_try(option, known[i], &nearest);
     }
     if (nearest != NULL) snprintf(hint, sizeof(hint), "did you mean %s?", nearest);
     return wrong_usage("unknown option", option, hint);

@@ -19,6 +19,7 @@ json_t *admin_get(const struct admin_options *options, const char *name);
 struct admin_column {
     const char *field;
     const char *title; /* NULL: the field, with spaces for _ */
+    size_t letters;    /* shown at most; 0: all */
 };
 
 /* For the commands that are one table: {"NAME": [row, ...]}. Columns come in this order; those the broker does not send

@@ -31,7 +31,7 @@ static size_t choose_columns(const struct admin_listing *listing, json_t *first,
     json_t *value;
     json_object_foreach(first, field,
                         value) if (!listing->only_these && count < COLUMNS_MAX && !has(columns, count, field))
-        columns[count++] = (struct admin_column){field, NULL};
+        columns[count++] = (struct admin_column){field, NULL, 0};
     return count;
 }
 
@@ -48,8 +48,12 @@ static bool add_column(struct table *table, const struct admin_column *column, b
 static bool add_row(struct table *table, const json_t *row, const struct admin_column *columns, size_t count) {
     char *cells[COLUMNS_MAX] = {NULL};
     bool good = true;
-    for (size_t i = 0; i < count; i++)
-        good &= (cells[i] = admin_text(json_object_get(row, columns[i].field))) != NULL;
+    for (size_t i = 0; i < count; i++) {
+        cells[i] = admin_text(json_object_get(row, columns[i].field));
+        good &= cells[i] != NULL;
+        if (cells[i] != NULL && columns[i].letters != 0 && strlen(cells[i]) > columns[i].letters)
+            cells[i][columns[i].letters] = '\0';
+    }
     good = good && table_add_row(table, (const char *const *)cells);
     for (size_t i = 0; i < count; i++)
         free(cells[i]);

@@ -22,7 +22,16 @@ static const struct command *find(const struct command_group *group, const char 
     return NULL;
 }
 
+/* Options belong behind a command; before it there is --help, and --version for hobnob itself. */
+static int unknown_option(const struct command_group *group, const char *option) {
+    static const char *const known[] = {"--help", "--version"};
+    const char *meant = nearest_word(option, known, sizeof known / sizeof *known);
+    if (meant != NULL) return complain_usage("%s: no such option; did you mean \"hobnob %s\"?", option, meant);
+    return complain_usage("%s: options come after a command; \"%s --help\" lists the commands", option, group->program);
+}
+
 static int unknown(const struct command_group *group, const char *name) {
+    if (name[0] == '-') return unknown_option(group, name);
     const char *words[COMMANDS_MAX];
     size_t count = 0;
     while (count < group->count && count < COMMANDS_MAX)

@@ -42,7 +42,7 @@ static const struct argp arguments = {
     NULL,
     "Makes a key from this host's randomness and prints its thumbprint, which is the name tokens know it by.\v"
     "Example:\n  hobnob key new --out edge-4\n  hobnob token mint --issuer issuer.key --broker edge-4 --key edge-4.pub "
-    "--expires 90d > edge-4.jwt\n",
+    "\\\n      --expires 90d > edge-4.jwt\n",
     NULL,
     NULL,
     NULL};

@@ -4,23 +4,23 @@
 
 int command_links(int argc, char **argv) {
     static const struct admin_column columns[] = {
-        {"peer", NULL},
-        {"state", NULL},
-        {"direction", NULL},
-        {"publications_sent", "sent"},
-        {"publications_received", "received"},
-        {"repeated", NULL},
-        {"lost", NULL},
-        {"dropped", NULL},
-        {"outbox_messages", "waiting"},
-        {"joined_here", "joined here"},
-        {"joined_there", "joined there"},
+        {"peer", NULL, 0},
+        {"state", NULL, 0},
+        {"direction", "way", 0},
+        {"publications_sent", "sent", 0},
+        {"publications_received", "got", 0},
+        {"repeated", NULL, 0},
+        {"lost", NULL, 0},
+        {"dropped", NULL, 0},
+        {"outbox_messages", "waiting", 0},
+        {"joined_here", "joins here", 0},
+        {"joined_there", "there", 0},
     };
     static const struct admin_listing listing = {
         "links",
-        "Lists the links to other brokers: publications that crossed them, those waiting, and filters joined at either "
-        "end. A link is made when two "
-        "brokers have business together. --json has more counters.",
+        "Lists the links to other brokers: which side dialled (way), publications sent, got and waiting, and the "
+        "filters joined here by the peer and there by us. A link is made when two brokers have business together. "
+        "--json has more counters.",
         "no links: no client here and elsewhere have a topic in common yet",
         columns,
         sizeof columns / sizeof *columns,

@@ -20,7 +20,7 @@ static const struct command commands[] = {
 int main(int argc, char **argv) {
     static const struct command_group hobnob = {
         "hobnob",
-        "The tool for brokers of Hobnob: makes keys and tokens offline, and asks running brokers.",
+        "Makes keys, tokens and configurations offline, and asks running brokers.",
         "\nExit status: 0 good, 1 the answer is no, 2 wrong usage.\n",
         commands,
         sizeof commands / sizeof *commands,
@@ -29,8 +29,8 @@ int main(int argc, char **argv) {
         puts("hobnob " HOBNOB_VERSION);
         return EXIT_GOOD;
     }
-    /* Examples in --help stay on one line, and argp's note about short options is of no use here. */
-    setenv("ARGP_HELP_FMT", "rmargin=110,no-dup-args-note", 0);
+    /* argp's note about short options is of no use here. */
+    setenv("ARGP_HELP_FMT", "rmargin=79,no-dup-args-note", 0);
     int code = dispatch(&hobnob, argc, argv);
     if (fflush(stdout) != 0 || ferror(stdout)) {
         complain("standard output: cannot be written; check the disk or the program it goes to");

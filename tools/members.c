@@ -3,12 +3,15 @@
 #include "commands.h"
 
 int command_members(int argc, char **argv) {
-    static const struct admin_column columns[] = {{"name", NULL},  {"state", NULL}, {"address", NULL},
-                                                  {"epoch", NULL}, {"rows", NULL},  {"id", NULL}};
+    static const struct admin_column columns[] = {
+        {"name", NULL, 0},  {"id", NULL, 8}, /* as in the log */
+        {"state", NULL, 0}, {"address", NULL, 0},      {"epoch", NULL, 0},
+        {"rows", NULL, 0},  {"heard_ms_ago", NULL, 0}, {"self", NULL, 0},
+    };
     static const struct admin_listing listing = {
         "members",
         "Lists the brokers of the federation as the asked one sees them: alive, suspect (not answering), down, or "
-        "left.",
+        "left. An id is shown by its first 8 digits; --json has all.",
         "no members: this broker has no listen.peers",
         columns,
         sizeof columns / sizeof *columns,

@@ -3,7 +3,8 @@
 #include "commands.h"
 
 int command_registry(int argc, char **argv) {
-    static const struct admin_column columns[] = {{"owner", NULL}, {"kind", NULL}, {"filter", NULL}, {"active", NULL}};
+    static const struct admin_column columns[] = {
+        {"owner", NULL, 0}, {"kind", NULL, 0}, {"filter", NULL, 0}, {"active", NULL, 0}};
     static const struct admin_listing listing = {
         "registry",
         "Lists the registry: which broker's clients publish (newpub) or subscribe (newsub) under which filter.",

@@ -38,8 +38,9 @@ static bool add_members(struct table *table, json_t *object, const char *prefix,
 int command_status(int argc, char **argv) {
     struct admin_options options;
     int code;
-    if (!admin_parse(argc, argv, "Shows one broker at a glance: its name, listeners, clients and counters.", &options,
-                     &code))
+    if (!admin_parse(argc, argv,
+                     "Shows one broker at a glance: its name, run (epoch), clients, and what it knows of the others.",
+                     &options, &code))
         return code;
     json_t *answer = admin_get(&options, "status");
     if (answer == NULL) return EXIT_NO;

@@ -8,8 +8,8 @@ int command_token(int argc, char **argv) {
         {"show", "show what a token says, without checking it", command_token_show},
         {"verify", "check a token as a broker would", command_token_verify},
     };
-    static const struct command_group group = {
-        "hobnob token", "Makes and reads tokens. Needs no daemon and no network; auth/TOKENS.md describes them.", "",
-        commands, sizeof commands / sizeof *commands};
+    static const struct command_group group = {"hobnob token",
+                                               "Makes and reads tokens. Needs no daemon and no network.", "", commands,
+                                               sizeof commands / sizeof *commands};
     return dispatch(&group, argc, argv);
 }

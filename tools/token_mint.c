@@ -108,8 +108,10 @@ static const struct argp arguments = {
     options,
     on_option,
     NULL,
-    "Signs a token and prints it. A broker's token has at most 900 bytes, as it must fit into one gossip datagram.\v"
-    "Example:\n  hobnob token mint --issuer issuer.key --broker edge-4 --key edge-4.pub --expires 90d > edge-4.jwt\n",
+    "Signs a token and prints it. A broker's token has at most 900 bytes, as it must fit into one gossip datagram. "
+    "Brokers of this version ask for the tokens of brokers only, and do not enforce block and allow lists yet.\v"
+    "Example:\n  hobnob token mint --issuer issuer.key --broker edge-4 --key edge-4.pub \\\n"
+    "      --expires 90d > edge-4.jwt\n",
     NULL,
     NULL,
     NULL};

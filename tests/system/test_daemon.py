@@ -252,6 +252,8 @@ class Admin(SystemTest):
                 shown = hobnob(table, "--admin", one.admin)
                 for word in words:
                     self.assertIn(word, shown.stdout)
+                for line in hobnob(table, "--admin", one.admin).stdout.splitlines():
+                    self.assertLessEqual(len(line), 79, f"wider than a terminal: {line}")
                 parsed = json.loads(hobnob(table, "--admin", one.admin, "--json").stdout)
                 self.assertEqual(set(parsed), {table})
         self.assertEqual({m["name"] for m in json.loads(hobnob("members", "--admin", one.admin, "--json").stdout)["members"]}, set(THREE))

@@ -5,7 +5,7 @@ import os
 import stat
 import subprocess
 
-from harness import HOBNOB, SystemTest, environment, free_ports, hobnob, run
+from harness import HOBNOB, HOBNOBD, SystemTest, environment, free_ports, hobnob, run
 
 
 class Init(SystemTest):
@@ -153,7 +153,8 @@ class KeysAndTokens(SystemTest):
 
     def test_wrong_usage_is_status_2_with_a_suggestion(self):
         table = [(["int"], "init"), (["token", "mnit"], "mint"), (["key", "new", "--kind", "brokr", "--out", self.place / "x"], "broker"),
-                 (["init", self.place / "y", "--brokres", "a"], "--brokers"), (["members", "--jsno"], "--json"), ([], "hobnob"), (["init"], "DIR")]
+                 (["init", self.place / "y", "--brokres", "a"], "--brokers"), (["members", "--jsno"], "--json"), (["--verson"], "--version"),
+                 (["--json", "members"], "after a command"), ([], "hobnob"), (["init"], "DIR")]
         for arguments, suggestion in table:
             with self.subTest(arguments=[str(a) for a in arguments]):
                 done = hobnob(*arguments, status=2)
@@ -166,4 +167,6 @@ class KeysAndTokens(SystemTest):
             with self.subTest(arguments=arguments):
                 done = hobnob(*arguments, "--help")
                 self.assertIn("sage", done.stdout)
+                self.assertLessEqual(max(map(len, done.stdout.splitlines())), 79)
+        self.assertLessEqual(max(map(len, run(HOBNOBD, "--help").stdout.splitlines())), 79)
                 self.assertEqual(done.stderr, "")
