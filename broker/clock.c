@@ -2,6 +2,9 @@
 
 #include <string.h>
 
+#define YEAR_2100_MS 4102444800000u
+#define DAY_MS 86400000u
+
 static uint64_t wall_ms(const struct broker *broker, uint64_t now_ms) {
     uint64_t offset = (uint64_t)broker->wall_offset_ms;
 
@@ -39,6 +42,17 @@ void broker_clock_seen(struct broker *broker, uint64_t now_ms, const struct stam
     if (stamp->wall_ms > latest.wall_ms || (stamp->wall_ms == latest.wall_ms && stamp->count > latest.count))
         latest = *stamp;
     clock_pass(broker, now_ms, &latest);
+}
+
+/* A stamp that nothing can follow would make its topic's last word for ever, and end all retaining: what is accepted is
+ * always far from there. Clocks may be wrong by as much as they like up to 2100, since not every board has a battery.
+ */
+bool broker_clock_believes(const struct broker *broker, uint64_t now_ms, uint64_t stamp_wall_ms) {
+    uint64_t latest = YEAR_2100_MS, wall = wall_ms(broker, now_ms);
+
+    if (wall > latest) latest = wall;
+    if (broker->clock.wall_ms > latest) latest = broker->clock.wall_ms;
+    return stamp_wall_ms <= latest || stamp_wall_ms - latest <= DAY_MS;
 }
 
 void broker_set_wall_offset(struct broker *broker, int64_t offset_ms) {

@@ -30,8 +30,21 @@ void link_set_timer(struct federation *federation, struct link *link) {
         timer_set(&federation->link_timers, &link->timer, due);
 }
 
+/* The oldest of those who have not said who they are. */
+static void make_room(struct federation *federation) {
+    struct link *link;
+    DL_FOREACH(federation->links, link) {
+        if (link->dialled || (link->state != LINK_DIALLING && link->state != LINK_HANDSHAKE)) continue;
+        link_end(federation, link, BYE_OVERLOAD, "too many wait to say who they are");
+        return;
+    }
+}
+
 broker_handle link_open(struct federation *federation, bool dialled, struct peer *peer) {
-    if (!federation->token || federation->link_count >= 2 * (size_t)federation->limits.peers_max) return 0;
+    /* Strangers who say no hello must not keep us from dialling: a dial has its peer, and peers are bounded. */
+    bool full = !dialled && federation->link_count >= 2 * (size_t)federation->limits.peers_max;
+    if (full) make_room(federation);
+    if (!federation->token || full) return 0;
     struct link *link = calloc(1, sizeof *link);
     if (!link) return 0;
     link->handle = ++federation->last_handle;
@@ -269,7 +282,9 @@ static void tick_link(struct federation *federation, struct link *link) {
     }
     bool dialling = link->state == LINK_DIALLING;
     federation->counters.dials_failed += link->dialled;
-    link_note(federation, BROKER_NOTE_INFO, link, "given up", dialling ? "no connection in time" : "no hello in time");
+    /* Of strangers any number may come. */
+    link_note(federation, link->dialled ? BROKER_NOTE_INFO : BROKER_NOTE_DEBUG, link, "given up",
+              dialling ? "no connection in time" : "no hello in time");
     link_end(federation, link, BYE_SILENT, "no hello in time");
 }
 

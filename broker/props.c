@@ -1,5 +1,7 @@
 #include "broker/props.h"
 
+#include "broker/topic.h"
+
 #include <string.h>
 
 enum prop_type { NONE = 0, BYTE, U16, U32, VARINT, TEXT, BINARY, PAIR };
@@ -95,6 +97,7 @@ struct reader props_reader(struct mqtt_view block) {
 
 static bool value_allowed(const struct prop *prop) {
     if (rules[prop->id].rule == FLAG) return prop->number <= 1;
+    if (prop->id == PROP_RESPONSE_TOPIC) return !topic_has_wildcard((const char *)prop->text.bytes, prop->text.size);
     return rules[prop->id].rule != NOT_ZERO || prop->number != 0;
 }
 

@@ -126,12 +126,30 @@ static struct message *make_message(const struct federation *federation, const s
     return message_new(&message);
 }
 
+/* From the far future: it is delivered, and not retained. */
+static bool is_stamped_badly(struct federation *federation, const struct peer *peer,
+                             const struct publication *publication) {
+    static const char reason[] = "its retained messages are stamped in the far future; set the clock of its host";
+    if (!publication->retain ||
+        broker_clock_believes(federation->broker, federation->now_ms, publication->stamp_wall_ms))
+        return false;
+    broker_note_add(federation->broker, link_refusal_level(federation, peer->name, reason), "%s: %s", peer->name,
+                    reason);
+    return true;
+}
+
 /* Returns false when memory is short: the publication is not taken then and will be sent again. */
-static bool take_publication(struct federation *federation, struct peer *peer, const struct publication *publication) {
+static bool take_publication(struct federation *federation, struct peer *peer, const struct publication *given) {
+    struct publication plain = *given;
+    const struct publication *publication = &plain;
     /* Ours alone, whatever the peer says: $ topics and private ones. */
     if (publication->skipped || publication->topic[0] == '$' ||
         federation_private(federation, publication->topic, publication->topic_size))
         return true;
+    if (is_stamped_badly(federation, peer, publication)) {
+        if (publication->snapshot) return true;
+        plain.retain = false;
+    }
     struct message *message = make_message(federation, peer, publication);
     if (!message) return false;
     if (publication->retain) broker_clock_seen(federation->broker, federation->now_ms, &message->stamp);

@@ -6,9 +6,20 @@
 
 #include "daemon/web_inside.h"
 
+/* The oldest that has not said what it wants goes, so that who opens connections and is silent keeps nobody out. */
+static void make_room(struct web *web, enum web_kind kind) {
+    struct web_connection *connection;
+    DL_FOREACH2(web->connections, connection, next) {
+        if (connection->kind != kind || connection->dialled || connection->established || connection->ending) continue;
+        web_connection_kill(connection);
+        return;
+    }
+}
+
 struct web_connection *web_connection_new(struct web *web, enum web_kind kind, bool dialled) {
     if (!dialled && web->counters.open[kind] >= web->open_max[kind]) {
         web->counters.refused_full++;
+        if (kind != WEB_ADMIN) make_room(web, kind); /* that is on loopback, and small */
         return NULL;
     }
     struct web_connection *connection = calloc(1, sizeof *connection);

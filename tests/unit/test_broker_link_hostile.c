@@ -199,12 +199,13 @@ static void a_frame_beyond_the_bound_is_not_gathered(void **state) {
 
 static void a_publication_no_client_could_make_is_malformed(void **state) {
     (void)state;
-    static const uint8_t identifier[] = {0x0b, 5}, unknown[] = {0x7f};
+    static const uint8_t identifier[] = {0x0b, 5}, unknown[] = {0x7f}, response[] = {0x08, 0, 3, 'a', '/', '#'};
     static const struct message bad[] = {
         {.topic = "with/#", .topic_size = 6},
         {.topic = "\xff", .topic_size = 1},
         {.topic = "t", .topic_size = 1, .properties = identifier, .properties_size = 2},
         {.topic = "t", .topic_size = 1, .properties = unknown, .properties_size = 1},
+        {.topic = "t", .topic_size = 1, .properties = response, .properties_size = 6},
     };
     struct stage *stage = stage_new();
     struct client *all = client_connect(&stage->world, 0);
@@ -244,6 +245,78 @@ static void sys_topics_of_a_peer_are_not_shown(void **state) {
     world_settle(&stage->world);
     assert_int_equal(all->received_count, 0);
     assert_false(broker_link_ended(broker_of(stage), link));
+    stage_end(stage);
+}
+
+/* A retained message that no clock could ever come after would stay for ever, here and wherever it is passed on to. */
+static void a_stamp_from_the_end_of_time_is_not_kept(void **state) {
+    (void)state;
+    struct stage *stage = stage_new();
+    struct client *all = client_connect(&stage->world, 0);
+    client_subscribe(&stage->world, all, "t", 0);
+    world_run(&stage->world, 400);
+    broker_handle link = greeted(stage, 2);
+    for (uint64_t sequence = 1; sequence <= 2; sequence++) {
+        struct frame_out out = {0};
+        struct message poison = {.topic = "t",
+                                 .topic_size = 1,
+                                 .payload = (const uint8_t *)"poison",
+                                 .payload_size = 6,
+                                 .retain = true,
+                                 .stamp = {.wall_ms = UINT64_MAX, .count = UINT32_MAX}};
+        frame_begin_publish(&out, sequence);
+        frame_add_publication(&out, &poison, sequence == 2, UINT32_MAX);
+        frame_end_items(&out);
+        give(stage, link, &out);
+        frame_out_deinit(&out);
+    }
+    world_settle(&stage->world);
+    assert_int_equal(client_got(all, "poison"), 1); /* live, and not the snapshot */
+    struct client *late = client_connect(&stage->world, 0);
+    client_subscribe(&stage->world, late, "t", 0);
+    world_run(&stage->world, 400);
+    assert_int_equal(client_got(late, "poison"), 0);
+    client_publish(&stage->world, stage->says, "t", "first", 1, true);
+    client_publish(&stage->world, stage->says, "t", "second", 1, true);
+    world_settle(&stage->world);
+    struct client *later = client_connect(&stage->world, 0);
+    client_subscribe(&stage->world, later, "t", 0);
+    world_run(&stage->world, 400);
+    assert_int_equal(client_got(later, "second"), 1);
+    assert_int_equal(later->received_count, 1);
+    stage_end(stage);
+}
+
+/* Who opens links and says no hello keeps nobody out, and does not keep us from dialling. */
+static void the_silent_make_room(void **state) {
+    (void)state;
+    struct stage *stage = stage_new();
+    uint8_t key[32];
+    broker_handle silent[5000] = {0};
+    size_t opened = 0;
+    site_key(2, key);
+    for (int i = 0; i < 5000; i++) {
+        broker_handle link = broker_link_open(broker_of(stage), stage->world.now_ms, false, NULL);
+        if (link == 0) continue;
+        silent[opened++] = link;
+        broker_link_ready(broker_of(stage), stage->world.now_ms, link, key);
+    }
+    assert_true(opened < 5000);
+    struct peer_id other;
+    site_key(3, key);
+    memcpy(other.bytes, key, sizeof other.bytes);
+    broker_peer_alive(broker_of(stage), stage->world.now_ms, &other, "site-3", 1);
+    assert_true(broker_link_open(broker_of(stage), stage->world.now_ms, true, &other) != 0);
+    size_t gone = 0;
+    for (size_t i = 0; i < opened; i++) {
+        if (!broker_link_ended(broker_of(stage), silent[i])) continue;
+        broker_link_closed(broker_of(stage), stage->world.now_ms, silent[i]);
+        gone++;
+    }
+    assert_true(gone > 0);
+    broker_handle link = greeted(stage, 2);
+    assert_true(link != 0);
+    world_run(&stage->world, 20000); /* the silent are given up */
     stage_end(stage);
 }
 
@@ -369,6 +442,8 @@ int main(void) {
         cmocka_unit_test(a_frame_beyond_the_bound_is_not_gathered),
         cmocka_unit_test(a_publication_no_client_could_make_is_malformed),
         cmocka_unit_test(sys_topics_of_a_peer_are_not_shown),
+        cmocka_unit_test(a_stamp_from_the_end_of_time_is_not_kept),
+        cmocka_unit_test(the_silent_make_room),
         cmocka_unit_test(gaps_and_repetitions_are_counted),
         cmocka_unit_test(mutated_conversations_do_no_harm),
     };
