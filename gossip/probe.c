@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ASK_AGAIN_MS 50u
 #define HELPERS 3u
 #define AWARENESS_MAX 7u
 #define PARTITION_MAX_MS 60000u /* how long many suspects at once put off their eviction */
@@ -63,7 +64,8 @@ void probe_member(struct gossip *gossip, struct member *member) {
 
 void probe_add_to_reply(struct gossip *gossip, struct member *member) {
     bool outstanding = member->probe.deadline_ms != NEVER;
-    if (outstanding && gossip->now_ms < member->probe.sent_ms + 50) return;
+    /* Also when it has just answered: what keeps it from being visible may be there to stay. */
+    if (member->probe.sent_ms > 0 && gossip->now_ms < member->probe.sent_ms + ASK_AGAIN_MS) return;
     draw_number(gossip, member);
     struct message ping_message = {.kind = MESSAGE_PING, .number = member->probe.number};
     reply_add(gossip, &ping_message);

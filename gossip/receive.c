@@ -81,7 +81,7 @@ static void complete(struct gossip *gossip) {
     bool lags = header->epoch > sender->epoch ||
                 (header->epoch == sender->epoch &&
                  (header->incarnation > sender->incarnation || header->sequence > sender->registry.sequence));
-    if (sender->known && lags) repair_want(gossip, sender, sender);
+    if (gossip->authentic && lags) repair_want(gossip, sender, sender);
     if (gossip->reply_open) {
         bool holds_old =
             header->holds_epoch != gossip->self->epoch || header->holds_incarnation < gossip->self->incarnation;
