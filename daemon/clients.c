@@ -175,7 +175,10 @@ static void client_flush(struct client *client) {
     struct broker *broker = node_broker(server->node);
     uv_buf_t buffers[SPANS_MAX];
     size_t size = 0, count = 0;
-    if (client->writing > 0) return;
+    if (client->writing > 0) { /* a far end that never reads must not keep this write, and itself, for ever */
+        if (broker_client_ended(broker, client->handle)) client_end(client);
+        return;
+    }
     for (unsigned round = 0; (count = client_output(client, buffers, &size)) > 0; round++) {
         const int written =
             round < ROUNDS_MAX ? uv_try_write((uv_stream_t *)&client->tcp, buffers, (unsigned)count) : UV_EAGAIN;

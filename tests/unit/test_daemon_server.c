@@ -314,6 +314,24 @@ static void client_that_does_not_read_cannot_hold_the_end(void **state) {
     close(publisher);
 }
 
+static void client_that_never_reads_is_ended_for_good(void **state) {
+    (void)state;
+    const struct daemon daemon = start("name: test\nlisten: {mqtt: 127.0.0.1:1}\n");
+    const int deaf = new_client(daemon, 'd'), small = 4096;
+    static uint8_t pings[65536];
+    bool cut = false;
+    for (size_t i = 0; i < sizeof(pings); i += 2)
+        pings[i] = 0xc0;
+    setsockopt(deaf, SOL_SOCKET, SO_RCVBUF, &small, sizeof(small));
+    /* It asks for ever and takes no answer: at the limit it is ended, and its socket must go too, with the write that
+     * waits in it. */
+    for (const uint64_t until_ms = clock_ms() + WAIT_MS; !cut && clock_ms() < until_ms;)
+        cut = send(deaf, pings, sizeof(pings), MSG_NOSIGNAL) < 0;
+    assert_true(cut);
+    close(deaf);
+    stop(daemon, 1);
+}
+
 static void second_signal_ends_at_once(void **state) {
     (void)state;
     const struct daemon daemon = start(SITE);
@@ -350,6 +368,7 @@ int main(void) {
         cmocka_unit_test(anonymous_client_is_refused_where_strangers_can_listen_in),
         cmocka_unit_test(sigterm_tells_clients_and_ends),
         cmocka_unit_test(client_that_does_not_read_cannot_hold_the_end),
+        cmocka_unit_test(client_that_never_reads_is_ended_for_good),
         cmocka_unit_test(second_signal_ends_at_once),
         cmocka_unit_test(port_in_use_is_named_with_a_remedy),
     };
