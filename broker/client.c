@@ -162,7 +162,9 @@ void client_end(struct broker *broker, uint64_t now_ms, struct client *client, e
         /* Without memory for it the connection is closed all the same. */
         if (reason != MQTT_SUCCESS && client->version >= MQTT_50) {
             size_t size = mqtt_encode_disconnect(packet, reason);
-            if (output_append(&client->output, &broker->chunks, packet, size) == 0) broker->counters.packets_sent++;
+            if (size <= client->packet_size_max && /* MQTT-3.1.2-24 */
+                output_append(&client->output, &broker->chunks, packet, size) == 0)
+                broker->counters.packets_sent++;
         }
     }
     client->state = CLIENT_ENDED;

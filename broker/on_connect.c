@@ -133,24 +133,34 @@ static void take_options(struct broker *broker, uint64_t now_ms, struct client *
         timer_set(&broker->client_timers, &client->timer, now_ms + client->keep_alive_s * 1500u);
 }
 
-static void accept(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connect *connect,
-                   bool resumed, const char *assigned_client_id) {
-    struct session *session = client->session;
-    struct mqtt_connack connack = {.session_present = resumed,
-                                   .receive_max = (uint16_t)broker->limits.inflight_max,
-                                   .topic_alias_max = (uint16_t)broker->limits.topic_alias_max,
-                                   .packet_size_max = broker->limits.packet_size_max,
-                                   .has_session_expiry = session->expiry_s != connect->session_expiry_s,
-                                   .session_expiry_s = session->expiry_s,
-                                   .has_server_keep_alive = client->keep_alive_s != connect->keep_alive_s,
-                                   .server_keep_alive_s = client->keep_alive_s,
-                                   .assigned_client_id = assigned_client_id};
+/* The CONNACK of success; take_options() was there before. */
+static struct mqtt_connack welcome(const struct broker *broker, const struct client *client,
+                                   const struct mqtt_connect *connect, const char *assigned_client_id) {
+    uint32_t expiry_s = granted_expiry_s(broker, connect);
 
+    return (struct mqtt_connack){.receive_max = (uint16_t)broker->limits.inflight_max,
+                                 .topic_alias_max = (uint16_t)broker->limits.topic_alias_max,
+                                 .packet_size_max = broker->limits.packet_size_max,
+                                 .has_session_expiry = expiry_s != connect->session_expiry_s,
+                                 .session_expiry_s = expiry_s,
+                                 .has_server_keep_alive = client->keep_alive_s != connect->keep_alive_s,
+                                 .server_keep_alive_s = client->keep_alive_s,
+                                 .assigned_client_id = assigned_client_id};
+}
+
+/* Without a CONNACK no other packet may be sent (MQTT-3.2.0-1), so a client that cannot take it cannot be served. */
+static bool takes(const struct client *client, const struct mqtt_connack *connack) {
+    uint8_t packet[MQTT_SMALL_MAX];
+
+    return mqtt_encode_connack(packet, client->version, connack) <= client->packet_size_max;
+}
+
+static void accept(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connack *connack) {
     client->state = CLIENT_CONNECTED;
     broker->counters.connects_accepted++;
     broker->counters.clients_connected++;
-    send_connack(broker, client, &connack);
-    session_pump(broker, now_ms, session);
+    send_connack(broker, client, connack);
+    session_pump(broker, now_ms, client->session);
 }
 
 /* Whether this CONNECT is welcome; gives it a client id if it has none, in assigned. */
@@ -198,7 +208,7 @@ void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, c
     struct mqtt_connect connect;
     enum mqtt_reason reason;
     char assigned[32] = "";
-    bool resumed;
+    struct mqtt_connack connack;
 
     if (client->state != CLIENT_NEW) {
         client_fault(broker, now_ms, client, MQTT_PROTOCOL_ERROR); /* MQTT-3.1.0-2 */
@@ -211,12 +221,19 @@ void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, c
     }
     client->packet_size_max = connect.packet_size_max;
     reason = judge(broker, client, &connect, assigned, sizeof assigned);
-    if (reason == MQTT_SUCCESS && !open_session(broker, now_ms, client, &connect, &resumed))
-        reason = MQTT_SERVER_UNAVAILABLE;
     if (reason != MQTT_SUCCESS) {
         refuse(broker, now_ms, client, connect.version, reason);
         return;
     }
     take_options(broker, now_ms, client, &connect);
-    accept(broker, now_ms, client, &connect, resumed, assigned[0] != '\0' ? assigned : NULL);
+    connack = welcome(broker, client, &connect, assigned[0] != '\0' ? assigned : NULL);
+    if (!takes(client, &connack)) {
+        refuse(broker, now_ms, client, 0, MQTT_PACKET_TOO_LARGE);
+        return;
+    }
+    if (!open_session(broker, now_ms, client, &connect, &connack.session_present)) {
+        refuse(broker, now_ms, client, connect.version, MQTT_SERVER_UNAVAILABLE);
+        return;
+    }
+    accept(broker, now_ms, client, &connack);
 }

@@ -364,13 +364,31 @@ static void client_that_takes_no_connack_is_ended(void **state) {
     struct client client;
     (void)state;
 
-    client_open(&world, &client, 5);
-    say_connect(&client, &(struct connect){.id = "a", .properties = "27 00000008"});
-    client.got_at = client.got_size;
-    client_read(&client);
-    assert_true(broker_client_ended(world.broker, client.handle));
-    client_forget(&client);
+    /* Nothing is sent: neither what is too large (MQTT-3.1.2-24) nor anything else before CONNACK (MQTT-3.2.0-1). */
+    for (unsigned max = 1; max < 15; max++) {
+        char properties[16];
+        client_open(&world, &client, 5);
+        snprintf(properties, sizeof properties, "27 %08x", max);
+        say_connect(&client, &(struct connect){.id = "a", .properties = properties, .will_topic = "w"});
+        expect_end(&client);
+        client_forget(&client);
+    }
     assert_int_equal(counters(&world).clients_connected, 0);
+    assert_int_equal(counters(&world).publications_received, 0);
+}
+
+static void client_that_takes_no_connack_takes_nothing_over(void **state) {
+    struct client client, other;
+    (void)state;
+
+    client_connect(&world, &client, 5, "a");
+    client_open(&world, &other, 5);
+    say_connect(&other, &(struct connect){.id = "a", .properties = "27 00000001"});
+    expect_end(&other);
+    client_forget(&other);
+    say_hex(&client, "c000");
+    expect(&client, "pingresp");
+    client_cut(&client);
 }
 
 int main(void) {
@@ -396,6 +414,7 @@ int main(void) {
         TEST(notes_are_bounded_and_the_rest_is_counted),
         TEST(client_id_has_a_longest),
         TEST(client_that_takes_no_connack_is_ended),
+        TEST(client_that_takes_no_connack_takes_nothing_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
