@@ -13,8 +13,12 @@ struct outgoing *session_inflight(struct session *session, uint16_t packet_id) {
     return outgoing;
 }
 
+static size_t outgoing_size(size_t identifier_count) {
+    return sizeof(struct outgoing) + identifier_count * sizeof(uint32_t);
+}
+
 static size_t queue_cost(const struct outgoing *outgoing) {
-    return sizeof *outgoing + message_cost(outgoing->message);
+    return outgoing_size(outgoing->identifier_count) + message_cost(outgoing->message);
 }
 
 static void outgoing_free(struct outgoing *outgoing) {
@@ -149,7 +153,7 @@ static void deliver_qos0(struct broker *broker, uint64_t now_ms, struct session 
 
 static struct outgoing *outgoing_new(struct message *message, const struct delivery *delivery) {
     size_t identifiers_size = delivery->identifier_count * sizeof delivery->identifiers[0];
-    struct outgoing *outgoing = malloc(sizeof *outgoing + identifiers_size);
+    struct outgoing *outgoing = malloc(outgoing_size(delivery->identifier_count));
 
     if (outgoing == NULL) return NULL;
     *outgoing = (struct outgoing){.message = message_ref(message),
@@ -171,7 +175,8 @@ void session_deliver(struct broker *broker, uint64_t now_ms, struct session *ses
     /* What can be sent at once passes through the queue too, but is not held to its limits. */
     if (!(may_send(broker, session) && session->resend == NULL && session->queue == NULL) &&
         (session->queue_count >= broker->limits.queue_messages_max ||
-         session->queue_bytes + message_cost(message) > broker->limits.queue_bytes_max)) {
+         session->queue_bytes + outgoing_size(delivery->identifier_count) + message_cost(message) >
+             broker->limits.queue_bytes_max)) {
         broker->counters.dropped_queue_full++;
         return;
     }

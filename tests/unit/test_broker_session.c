@@ -336,6 +336,34 @@ static void queue_is_bounded_by_messages_and_by_bytes(void **state) {
     }
 }
 
+static void subscription_identifiers_count_in_the_queue(void **state) {
+    (void)state;
+
+    client_cut(&a);
+    world_end(&world);
+    world.options.limits = (struct broker_limits){.queue_bytes_max = 100000};
+    world_begin(&world);
+    client_connect(&world, &a, 5, "a");
+    b_connects(5, &resume_5, false);
+    for (unsigned n = 0; n < 500; n++) {
+        /* 500 filters that all match t/t/t/t/t/t/t/t/t, each with an identifier. */
+        char filter[18], properties[16];
+        for (unsigned level = 0; level < 9; level++) {
+            filter[2 * level] = n >> level & 1 ? '+' : 't';
+            filter[2 * level + 1] = level < 8 ? '/' : '\0';
+        }
+        snprintf(properties, sizeof properties, "0b %02x%02x", (n + 128) % 128 | 128, (n + 128) / 128);
+        say_subscribe_with(&b, 1, filter, 1, properties);
+        expect(&b, "suback 1 01");
+    }
+    client_cut(&b);
+    for (int n = 0; n < 100; n++) {
+        say_publish(&a, &(struct publish){.topic = "t/t/t/t/t/t/t/t/t", .qos = 1, .id = 1});
+        expect(&a, "puback 1");
+    }
+    assert_in_range(counters(&world).dropped_queue_full, 50, 99);
+}
+
 static void retained_on_reconnect_only_by_a_new_subscription(void **state) {
     (void)state;
     b_connects(5, &resume_5, false);
@@ -373,6 +401,7 @@ int main(void) {
         TEST(takeover_of_a_session_without_expiry_starts_anew),
         TEST(late_words_of_a_client_taken_over_are_not_heard),
         TEST(queue_is_bounded_by_messages_and_by_bytes),
+        TEST(subscription_identifiers_count_in_the_queue),
         TEST(retained_on_reconnect_only_by_a_new_subscription),
         TEST(idle_sessions_leave_no_work),
     };
