@@ -55,7 +55,7 @@ void held_send(struct broker *broker, uint64_t now_ms, struct held *held, bool t
         const struct held_filter *filter = &held->filters[i];
         struct show show = {
             .broker = broker, .now_ms = now_ms, .session = client->session, .subscription = &filter->subscription};
-        if (filter->send_retained && session_holds(client->session, filter->text, filter->size))
+        if (filter->send_retained && session_holds(broker, client->session, filter->text, filter->size))
             retained_match(broker->retained, now_ms, filter->text, filter->size, false, on_retained, &show);
     }
     free(held);

@@ -239,7 +239,7 @@ enum mqtt_reason mqtt_decode_subscribe(uint8_t version, const struct mqtt_frame 
         if (!mqtt_next_filter(frame->type, &walk, &filter, &options)) return MQTT_MALFORMED;
         reason = check_options(version, options);
         if (reason != MQTT_SUCCESS) return reason;
-        out->filter_count++;
+        if (++out->filter_count > MQTT_FILTERS_MAX) return MQTT_QUOTA_EXCEEDED;
     }
     return MQTT_SUCCESS;
 }

@@ -112,7 +112,9 @@ struct mqtt_ack {
 enum mqtt_reason mqtt_decode_ack(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body,
                                  struct mqtt_ack *out);
 
-/* SUBSCRIBE and UNSUBSCRIBE. The whole packet is checked, filters apart from their UTF-8 not; then they are walked. */
+/* SUBSCRIBE and UNSUBSCRIBE. The whole packet is checked, filters apart from their UTF-8 not; then they are walked.
+ * MQTT_QUOTA_EXCEEDED for more filters than any client may hold: a filter of one byte would cost us a hundred. */
+#define MQTT_FILTERS_MAX UINT16_MAX
 struct mqtt_subscribe {
     uint16_t packet_id;
     uint32_t identifier; /* 0 if none */

@@ -76,7 +76,7 @@ static void subscribe_one(struct broker *broker, uint64_t now_ms, struct session
         return;
     }
     if (session->filter_count < broker->limits.subscriptions_per_client ||
-        session_holds(session, filter->text, filter->size))
+        session_holds(broker, session, filter->text, filter->size))
         result = session_subscribe(broker, now_ms, session, filter->text, filter->size, &filter->subscription);
     if (result == SUBS_NO_MEMORY) {
         filter->code = v5 ? MQTT_QUOTA_EXCEEDED : MQTT_UNSPECIFIED_ERROR;

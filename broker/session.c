@@ -124,17 +124,19 @@ void session_timeout(struct broker *broker, uint64_t now_ms, struct session *ses
     set_timer(broker, session);
 }
 
-static uint32_t filter_position(const struct session *session, const char *filter, size_t size) {
+static uint32_t filter_position(const struct broker *broker, const struct session *session, const char *filter,
+                                size_t size) {
+    uint32_t hash = (uint32_t)hash_bytes(broker->seed, filter, size);
     uint32_t i = 0;
 
-    while (i < session->filter_count &&
-           (session->filters[i].size != size || memcmp(session->filters[i].text, filter, size) != 0))
+    while (i < session->filter_count && (session->filters[i].hash != hash || session->filters[i].size != size ||
+                                         memcmp(session->filters[i].text, filter, size) != 0))
         i++;
     return i;
 }
 
-bool session_holds(const struct session *session, const char *filter, size_t size) {
-    return filter_position(session, filter, size) < session->filter_count;
+bool session_holds(const struct broker *broker, const struct session *session, const char *filter, size_t size) {
+    return filter_position(broker, session, filter, size) < session->filter_count;
 }
 
 static int filters_reserve(struct session *session) {
@@ -167,14 +169,15 @@ enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struc
         return SUBS_NO_MEMORY;
     }
     memcpy(text, filter, size);
-    session->filters[session->filter_count++] = (struct filter){.text = text, .size = (uint32_t)size};
+    session->filters[session->filter_count++] =
+        (struct filter){.text = text, .size = (uint32_t)size, .hash = (uint32_t)hash_bytes(broker->seed, filter, size)};
     broker->counters.subscriptions++;
     return SUBS_OK;
 }
 
 enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, struct session *session,
                                      const char *filter, size_t size) {
-    uint32_t position = filter_position(session, filter, size);
+    uint32_t position = filter_position(broker, session, filter, size);
 
     if (position == session->filter_count) return SUBS_NOT_FOUND;
     subs_remove(broker->subs, filter, size, &session->subscriber);

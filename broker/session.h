@@ -27,6 +27,7 @@ struct outgoing {
 struct filter {
     char *text;
     uint32_t size;
+    uint32_t hash; /* so that looking for one among many costs no comparison of long texts */
 };
 
 struct session {
@@ -83,7 +84,7 @@ enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struc
 /* SUBS_OK or SUBS_NOT_FOUND. */
 enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, struct session *session,
                                      const char *filter, size_t size);
-bool session_holds(const struct session *session, const char *filter, size_t size);
+bool session_holds(const struct broker *broker, const struct session *session, const char *filter, size_t size);
 
 /* ---- delivery.c: what goes to the client ---- */
 

@@ -117,6 +117,31 @@ static void subscriptions_per_client_are_bounded(void **state) {
     client_cut(&client);
 }
 
+/* A packet of 16 MiB could otherwise name millions of filters, at a hundred times the cost of their bytes. */
+static void packet_with_more_filters_than_anyone_may_hold_is_refused(void **state) {
+    (void)state;
+    for (unsigned count = 65535; count <= 65536; count++) {
+        struct client client;
+        size_t rest = 3 + count * 3, at = 0;
+        uint8_t *bytes = malloc(5 + rest);
+        const uint8_t head[] = {0xA2, (uint8_t)(rest | 128), (uint8_t)(rest >> 7 | 128), (uint8_t)(rest >> 14), 0, 1,
+                                0};
+        memcpy(bytes, head, sizeof head);
+        for (at = sizeof head; at < 4 + rest; at += 3)
+            memcpy(bytes + at, "\0\1a", 3);
+        client_connect(&world, &client, 5, "many");
+        say_bytes(&client, bytes, at);
+        if (count == 65535) {
+            expect(&client, "unsuback 1 *");
+            client_cut(&client);
+        } else {
+            expect(&client, "disconnect 97");
+            expect_end(&client);
+        }
+        free(bytes);
+    }
+}
+
 static void retained_message_comes_after_suback_with_its_flag(void **state) {
     (void)state;
     say_publish(
@@ -368,6 +393,7 @@ int main(void) {
         TEST(faulty_subscribe_ends_the_connection),
         TEST(filter_deeper_than_we_take_is_refused_by_its_code),
         TEST(subscriptions_per_client_are_bounded),
+        TEST(packet_with_more_filters_than_anyone_may_hold_is_refused),
         TEST(retained_message_comes_after_suback_with_its_flag),
         TEST(retain_handling_says_when_retained_messages_come),
         TEST(expired_retained_message_is_not_sent),
