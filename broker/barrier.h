@@ -1,4 +1,4 @@
-/* SUBACKs that wait until everybody who could publish something that matches knows of it (DESIGN G3). */
+/* SUBACKs that wait until everybody who could publish something that matches knows of it (G3 in README.md). */
 #ifndef BROKER_BARRIER_H
 #define BROKER_BARRIER_H
 

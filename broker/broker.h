@@ -43,7 +43,7 @@ struct broker_limits {
     uint32_t subscribe_barrier_ms;  /* longest wait of a SUBACK for other brokers (G3): 300 */
     uint32_t replay_window_ms;      /* how long a publication waits for an invited peer's join (G4): 5,000 */
     uint64_t replay_bytes_max;      /* bytes so held per peer: 4 MiB */
-    uint32_t leave_linger_ms;       /* from the last unsubscribe to the leave (section 6): 5,000 */
+    uint32_t leave_linger_ms;       /* from the last unsubscribe to the leave: 5,000 */
     uint32_t peers_max;             /* 1,024 */
     uint64_t link_queue_bytes;      /* outbox per peer: 64 MiB */
     uint32_t link_frame_bytes;      /* a publish frame is closed once it holds this much: 64 KiB */

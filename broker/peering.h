@@ -1,6 +1,6 @@
 /* The broker's door for peers: who publishes and subscribes where, links, and what crosses them.
  *
- * The rules of broker.h hold. Design: DESIGN section 6; byte layout of frames: PROTOCOL.md.
+ * The rules of broker.h hold. Byte layout and rules of frames: PROTOCOL.md.
  *
  * A peer is known by its 16-byte id. The caller (daemon/node.c) says which peers are alive and which
  * registry rows they own; the broker says which rows it wants in the registry itself, which peers it

@@ -1,4 +1,4 @@
-/* Publications held for peers whose registry rows ask for them and whose joins are still to come (DESIGN G4). */
+/* Publications held for peers whose registry rows ask for them and whose joins are still to come (G4 in README.md). */
 #ifndef BROKER_REPLAY_H
 #define BROKER_REPLAY_H
 

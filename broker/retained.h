@@ -1,4 +1,4 @@
-/* Retained messages: the last one of each topic, by hybrid clock (MQTT 5.0 section 3.3.1.3, DESIGN G6).
+/* Retained messages: the last one of each topic, by hybrid clock (MQTT 5.0 section 3.3.1.3, G6).
  *
  * A delete leaves a tombstone (a message without payload), so that an older message that arrives later from a peer does
  * not come back. Tombstones are not shown to clients. They are dropped after tombstone_ms, the oldest first when the
@@ -10,6 +10,7 @@
 #include "broker/message.h"
 
 struct retained;
+struct tree_node;
 
 enum retained_result { RETAINED_STORED = 0, RETAINED_OLDER = 1, RETAINED_FULL = -1, RETAINED_NO_MEMORY = -2 };
 
@@ -26,6 +27,20 @@ enum retained_result retained_set(struct retained *retained, uint64_t now_ms, st
 typedef bool retained_on_message(void *context, struct message *message);
 void retained_match(struct retained *retained, uint64_t now_ms, const char *filter, size_t size, bool with_tombstones,
                     retained_on_message *on_message, void *context);
+
+/* The same for clients, in pieces: between them the store may change. Zero before it begins. */
+struct retained_walk {
+    struct tree_node *at; /* the next to be looked at, pinned; NULL once all was seen */
+    uint32_t depth;
+    uint64_t until; /* what is set later is live and not shown */
+};
+void retained_walk_begin(struct retained *retained, struct retained_walk *walk);
+/* Looks at as many topics as *budget says and reduces it. on_message returns false for "not now": the same message is
+ * shown again first. False if there is more to see. The filter must be the same all the time. */
+bool retained_walk_on(struct retained *retained, struct retained_walk *walk, uint64_t now_ms, const char *filter,
+                      size_t size, uint32_t *budget, retained_on_message *on_message, void *context);
+/* Gives up the rest. */
+void retained_walk_end(struct retained *retained, struct retained_walk *walk);
 
 /* True if this exact topic has a message that is no tombstone. */
 bool retained_has(const struct retained *retained, const char *topic, size_t size);

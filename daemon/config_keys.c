@@ -66,7 +66,7 @@ static const struct config_key limit_keys[] = {
     BROKER_LIMIT(packet_size_max, 268435460u, "bytes, such as 16777216"),
     BROKER_LIMIT(clients_max, UINT32_MAX, "a number of connections"),
     BROKER_LIMIT(sessions_max, UINT32_MAX, "a number of sessions"),
-    BROKER_LIMIT(subscriptions_per_client, UINT32_MAX, "a number of subscriptions"),
+    BROKER_LIMIT(subscriptions_per_client, 65535u, "a number of subscriptions"),
     BROKER_LIMIT(inflight_max, 65535u, "a number of messages"),
     BROKER_LIMIT(queue_messages_max, UINT32_MAX, "a number of messages"),
     BROKER_LIMIT(queue_bytes_max, UINT64_MAX, "bytes, such as 67108864"),
@@ -95,6 +95,8 @@ static const struct config_key limit_keys[] = {
     GOSSIP_LIMIT(members_max, UINT32_MAX, "a number of brokers"),
     GOSSIP_LIMIT(rows_max, UINT32_MAX, "a number of registry rows"),
     GOSSIP_LIMIT(owner_bytes_max, UINT32_MAX, "bytes, such as 1048576"),
+    GOSSIP_LIMIT(eager_members_max, UINT32_MAX, "a number of brokers"),
+    GOSSIP_LIMIT(datagrams_queued_max, UINT32_MAX, "a number of datagrams"),
     GOSSIP_LIMIT(down_keep_ms, UINT32_MAX, "milliseconds, such as 86400000"),
 };
 

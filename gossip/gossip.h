@@ -1,7 +1,7 @@
 /* Gossip: who is here, and the registry of who publishes and subscribes to what.
  *
  * Sans-IO. The caller gives datagrams and monotonic time and then fetches, until they return false,
- * gossip_next_datagram() and gossip_next_event(). Design: DESIGN section 5; wire format: PROTOCOL.md.
+ * gossip_next_datagram() and gossip_next_event(). Wire format and rules: PROTOCOL.md.
  * Papers: SWIM (Das, Gupta, Motivala 2002), Lifeguard (Dadgar, Phillips, Currey 2017).
  *
  * Identity is the key: a member's id is the first 16 bytes of the SHA-256 RFC 7638 thumbprint of its P-256 public key.
@@ -80,7 +80,8 @@ struct gossip_limits {
     uint32_t members_max;       /* 4,096 */
     uint32_t rows_max;          /* rows of each kind per owner, ours and others': 512 */
     uint32_t owner_bytes_max;   /* bytes of the rows of one owner: 1 MiB */
-    uint32_t log_entries_max;   /* kept per owner above its checkpoint: 64 */
+    uint32_t log_entries_max;   /* kept per owner above its checkpoint: 64; no key of the configuration, since a broker
+                                   with a lower one would not follow the others */
     uint32_t eager_members_max; /* own entries go to every alive member at once when there are at most this many: 32 */
     uint32_t datagrams_queued_max; /* 4,096; the oldest is dropped and counted */
     uint32_t down_keep_ms;         /* rows of a down member are kept this long for its return: 24 h */

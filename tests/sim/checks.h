@@ -10,7 +10,7 @@
 #define CHECKS_WHY 400u
 
 /* Every live broker sees every other live broker alive under its present epoch and nobody else alive, every broker's
- * view of every owner's rows is what the owner itself shows, and all table hashes are equal (section 5). For a world
+ * view of every owner's rows is what the owner itself shows, and all table hashes are equal. For a world
  * without cut paths. */
 bool checks_registry_agrees(const struct world *world, char why[CHECKS_WHY]);
 

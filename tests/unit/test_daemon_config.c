@@ -156,6 +156,9 @@ static const struct {
     {"name: a\nlimits: {queue_bytes_max: 18446744073709551616}\n",
      "c.yaml:2: limits.queue_bytes_max: \"18446744073709551616\" is no whole number from 1 to 18446744073709551615; "
      "write bytes, such as 67108864\n"},
+    {"name: a\nlimits: {subscriptions_per_client: 65536}\n",
+     "c.yaml:2: limits.subscriptions_per_client: \"65536\" is no whole number from 1 to 65535; write a number of "
+     "subscriptions\n"},
     {"name: a\nlimits: {inflight_max: 65536}\n",
      "c.yaml:2: limits.inflight_max: \"65536\" is no whole number from 1 to 65535; write a number of messages\n"},
     {"name: a\nclients: {anonymous: yes}\n",
@@ -226,7 +229,8 @@ static void every_key_arrives(void **state) {
               "  gossip_key: gossip.key\n"
               "  private_topics: [\"local/#\", +/private]\n"
               "clients: {anonymous: true}\n"
-              "limits: {subscribe_barrier_ms: 250, queue_bytes_max: 5000000000, probe_interval_ms: 700}\n"
+              "limits: {subscribe_barrier_ms: 250, queue_bytes_max: 5000000000, probe_interval_ms: 700,\n"
+              "  eager_members_max: 3, datagrams_queued_max: 9, subscriptions_per_client: 65535}\n"
               "log: {level: debug}\n");
     assert_string_equal(fault_text(), "");
     assert_string_equal(config->name, "edge-1");
@@ -258,6 +262,9 @@ static void every_key_arrives(void **state) {
     assert_int_equal(config->broker_limits.subscribe_barrier_ms, 250);
     assert_int_equal(config->broker_limits.queue_bytes_max, 5000000000u);
     assert_int_equal(config->gossip_limits.probe_interval_ms, 700);
+    assert_int_equal(config->gossip_limits.eager_members_max, 3);
+    assert_int_equal(config->gossip_limits.datagrams_queued_max, 9);
+    assert_int_equal(config->broker_limits.subscriptions_per_client, 65535);
     assert_int_equal(config->broker_limits.clients_max, 0);
     assert_int_equal(config->log_level, LOG_LEVEL_DEBUG);
     config_free(config);
