@@ -42,7 +42,7 @@ void identity_on_who(struct gossip *gossip, const struct member_id *id) {
         struct message head = evidence_head_of(member);
         reply_add(gossip, &head);
     }
-    if (member->self) proof_give(gossip);
+    if (member->self) gossip->proof_due = true;
 }
 
 static bool may_ask_who_is(struct gossip *gossip) {
@@ -89,7 +89,7 @@ static void accept(struct gossip *gossip, struct member *member, const struct me
     member->valid_until_ms = who->valid_for_ms >= NEVER - gossip->now_ms ? NEVER : gossip->now_ms + who->valid_for_ms;
     evidence_take_waiting(gossip, member);
     evidence_consider(gossip, member);
-    if (member == gossip->sender) proof_give(gossip);
+    if (member == gossip->sender) proof_offer(gossip);
 }
 
 void identity_on_token(struct gossip *gossip, const struct message *message) {

@@ -53,9 +53,14 @@ static bool may_be_told(const struct gossip *gossip) {
            (sender->known && address_equal(&sender->address, &gossip->source));
 }
 
+/* It may have it now. Who does not know us yet could not check it, and will ask. */
+void proof_offer(struct gossip *gossip) {
+    gossip->proof_due = gossip->proof_due || gossip->header->holds_epoch != 0;
+}
+
 void proof_give(struct gossip *gossip) {
     struct member *sender = gossip->sender;
-    if (!may_be_told(gossip) || gossip->now_ms < sender->prove_ms) return;
+    if (!gossip->proof_due || !may_be_told(gossip) || gossip->now_ms < sender->prove_ms) return;
     sender->prove_ms = gossip->now_ms + PROOF_AGAIN_MS;
     uint8_t body[64], signature[GOSSIP_SIGNATURE_SIZE];
     size_t size = write_proof(&gossip->self->id, &sender->id, gossip->header->cookie, body);
@@ -80,7 +85,7 @@ void proof_on_proof(struct gossip *gossip, const struct message *message) {
     sender->path_proven = true;
     memcpy(sender->echo, gossip->header->cookie, sizeof sender->echo);
     gossip->authentic = true;
-    proof_give(gossip);
+    proof_offer(gossip);
     if (member_is_visible(sender)) return;
     sender->probe.sent_ms = 0; /* an answer to what was asked before would have counted as nothing */
     probe_add_to_reply(gossip, sender);

@@ -75,6 +75,7 @@ static void complete(struct gossip *gossip) {
     struct member *sender = gossip->sender;
     const struct packet_header *header = gossip->header;
     if (!sender) return;
+    proof_give(gossip);
     if (!gossip->authentic) identity_ask(gossip, sender);
     if (header->epoch < sender->epoch || (header->epoch == sender->epoch && header->incarnation < sender->incarnation))
         evidence_answer_older(gossip, sender);
@@ -119,7 +120,7 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
     gossip->source_proven = memcmp(cookie, header.echo, sizeof cookie) == 0;
     gossip->header = &header;
     gossip->sender = NULL;
-    gossip->authentic = false;
+    gossip->authentic = gossip->proof_due = false;
     gossip->reply_open = false;
     if (id_equal(&header.id, &gossip->self->id)) {
         receive_from_namesake(gossip, &in);

@@ -190,6 +190,7 @@ struct gossip {
     const struct packet_header *header;
     struct gossip_address source;
     bool source_proven;
+    bool proof_due; /* the sender wants ours, or can use it now; it goes behind our token and head */
     bool authentic; /* the sender is known, and its key has signed that it is at the source */
     struct member *sender;
     struct packet reply;
@@ -262,7 +263,8 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size);
 
 /* ---- proof.c ---- */
 void proof_note_path(struct gossip *gossip, struct member *member);
-void proof_give(struct gossip *gossip); /* to the sender of the packet in hand, if it may have it */
+void proof_give(struct gossip *gossip); /* to the sender of the packet in hand, if it is due and it may have it */
+void proof_offer(struct gossip *gossip);
 void proof_on_proof(struct gossip *gossip, const struct message *message);
 void proof_forget(struct member *member);
 /* May the packet in hand make us check one more signature? */
