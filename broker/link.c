@@ -126,6 +126,7 @@ static void free_link(struct federation *federation, struct link *link) {
 void link_closed(struct federation *federation, struct link *link) {
     if (link->state != LINK_CLOSING) {
         if (link->dialled && !link->tls_ready) federation->counters.dials_failed++;
+        if (link->state == LINK_UP) link_note(federation, BROKER_NOTE_INFO, link, "lost", "its connection has ended");
         detach(federation, link);
     }
     free_link(federation, link);

@@ -95,5 +95,7 @@ void node_log_broker_note(const struct node *node, const struct broker_note *not
     const enum node_log_level level = note->level == BROKER_NOTE_WARNING ? NODE_LOG_WARNING
                                       : note->level == BROKER_NOTE_INFO  ? NODE_LOG_INFO
                                                                          : NODE_LOG_DEBUG;
-    node->ports.log(node->ports.context, level, "broker", note->text);
+    /* Each event has its own allowance in the log: clients that break rules cannot hide what happens to links. */
+    const bool of_link = strncmp(note->text, "link ", 5) == 0;
+    node->ports.log(node->ports.context, level, of_link ? "link" : "broker", note->text);
 }

@@ -512,6 +512,27 @@ static void node_that_dies_is_noticed_and_comes_back(void **state) {
     assert_int_equal(count_in(subscriber, "tback"), 1);
 }
 
+/* Links are an event of their own, with an allowance of their own: a client that breaks rules cannot hide them. */
+static void cut_link_is_a_line_that_clients_cannot_hide(void **state) {
+    (void)state;
+    start(0, 1);
+    start(1, 1);
+    run_ms(2000);
+    subscribe(connect_client(1, 's'), "a");
+    run_ms(1000);
+    publish(connect_client(0, 'p'), "a", "x");
+    run_ms(1000);
+    assert_non_null(strstr(world->sites[0].log, "info link link "));
+    for (size_t i = 0; i < world->pipe_count; i++)
+        if (world->pipes[i].is_open) pipe_close(&world->pipes[i]);
+    run_ms(10);
+    assert_non_null(strstr(world->sites[0].log, "with edge-2: lost: its connection has ended"));
+    assert_null(strstr(world->sites[0].log, "broker link "));
+    client_send(connect_client(0, 'q'), (const uint8_t *)"\xf0\x00", 2);
+    run_ms(10);
+    assert_non_null(strstr(world->sites[0].log, " broker client 'q'"));
+}
+
 static void epoch_that_others_remember_is_saved(void **state) {
     (void)state;
     start(0, 1);
@@ -622,6 +643,7 @@ int main(void) {
         IN_WORLD(node_without_interest_gets_nothing),
         IN_WORLD(node_that_leaves_says_so),
         IN_WORLD(node_that_dies_is_noticed_and_comes_back),
+        IN_WORLD(cut_link_is_a_line_that_clients_cannot_hide),
         IN_WORLD(epoch_that_others_remember_is_saved),
         IN_WORLD(expired_token_gets_nothing),
         IN_WORLD(token_of_another_issuer_gets_nothing),
