@@ -20,6 +20,7 @@ struct broker *broker_new(const struct broker_options *options, uint64_t now_ms)
     memcpy(broker->id, options->id, sizeof broker->id);
     broker->seed = options->seed;
     broker->now_ms = now_ms;
+    show_refill(broker);
     broker->subs = subs_new(options->seed);
     broker->retained =
         retained_new(broker->limits.retained_bytes_max, broker->limits.retained_messages_max, options->seed);
@@ -66,7 +67,7 @@ void broker_settle(struct broker *broker) {
             broker->doomed = client->doomed_next;
             client_end(broker, broker->now_ms, client, client->doom, WILL_DUE);
         }
-    } while (held_release(broker, broker->now_ms) || broker->doomed != NULL);
+    } while (held_release(broker) || show_some(broker, broker->now_ms) || broker->doomed != NULL);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b) {
@@ -76,7 +77,7 @@ static uint64_t earlier(uint64_t a, uint64_t b) {
 uint64_t broker_deadline_ms(const struct broker *broker) {
     uint64_t due_ms = earlier(timers_due_ms(&broker->client_timers), timers_due_ms(&broker->session_timers));
 
-    if (broker->doomed != NULL) return broker->now_ms;
+    if (broker->doomed != NULL || broker->showing != NULL) return broker->now_ms;
     due_ms = earlier(due_ms, retained_deadline_ms(broker->retained));
     return earlier(due_ms, federation_deadline_ms(broker->federation));
 }
@@ -85,6 +86,7 @@ void broker_tick(struct broker *broker, uint64_t now_ms) {
     struct timer *timer;
 
     broker->now_ms = now_ms;
+    show_refill(broker);
     while ((timer = timers_take(&broker->client_timers, now_ms)) != NULL)
         client_timeout(broker, now_ms, (struct client *)timer);
     while ((timer = timers_take(&broker->session_timers, now_ms)) != NULL)
@@ -110,6 +112,7 @@ void broker_client_input(struct broker *broker, uint64_t now_ms, broker_handle h
     if (client == NULL || client->state == CLIENT_ENDED) return;
     broker->counters.bytes_received += size;
     client_input(broker, now_ms, client, bytes, size);
+    show_wake(broker, client); /* it may have acknowledged */
     broker_settle(broker);
 }
 
@@ -155,6 +158,7 @@ void broker_client_written(struct broker *broker, uint64_t now_ms, broker_handle
         return;
     }
     if (client->session != NULL) session_pump(broker, now_ms, client->session);
+    show_wake(broker, client);
     broker_settle(broker);
 }
 

@@ -173,6 +173,7 @@ void client_end(struct broker *broker, uint64_t now_ms, struct client *client, e
     drop_aliases(broker, client);
     drop_partial(client);
     held_forget_client(broker, client);
+    show_forget_client(broker, client);
     client_mark_ready(broker, client);
     if (session != NULL) session_detach(broker, now_ms, session, fate);
 }

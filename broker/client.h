@@ -6,6 +6,7 @@
 #include "broker/output.h"
 #include "broker/timers.h"
 
+struct held;
 struct session;
 
 enum client_state {
@@ -25,10 +26,14 @@ struct client {
     uint32_t partial_size, partial_capacity;
     struct mqtt_view *aliases; /* topic_alias_max of them, owned, by alias - 1; NULL until the first */
     uint64_t last_input_ms;
-    uint32_t packet_size_max; /* the client's */
-    uint32_t held_count;      /* SUBACKs that wait */
-    uint16_t window;          /* QoS 1 and 2 publications it takes unacknowledged */
-    uint16_t keep_alive_s;    /* 0: none */
+    uint32_t packet_size_max;             /* the client's */
+    uint32_t held_count;                  /* SUBACKs that wait, or whose retained messages are not all sent */
+    size_t held_bytes;                    /* and what they take */
+    struct held *shows;                   /* those of them whose retained messages are under way */
+    struct client *show_prev, *show_next; /* of broker.showing */
+    bool is_showing;
+    uint16_t window;       /* QoS 1 and 2 publications it takes unacknowledged */
+    uint16_t keep_alive_s; /* 0: none */
     uint8_t state, version;
     uint8_t doom; /* why it is to be ended; 0 if it is not */
     bool ready, from_loopback;

@@ -151,6 +151,16 @@ static void deliver_qos0(struct broker *broker, uint64_t now_ms, struct session 
         client_doom(broker, client, MQTT_QUOTA_EXCEEDED);
 }
 
+bool session_has_room(const struct broker *broker, const struct session *session, uint8_t qos) {
+    const struct client *client = session->client;
+
+    if (client == NULL || client->doom != 0) return false;
+    if (qos == 0) return !client_output_full(broker, client);
+    return (may_send(broker, session) && session->resend == NULL && session->queue == NULL) ||
+           (session->queue_count < broker->limits.queue_messages_max / 2 &&
+            session->queue_bytes < broker->limits.queue_bytes_max / 2);
+}
+
 static struct outgoing *outgoing_new(struct message *message, const struct delivery *delivery) {
     size_t identifiers_size = delivery->identifier_count * sizeof delivery->identifiers[0];
     struct outgoing *outgoing = malloc(outgoing_size(delivery->identifier_count));

@@ -3,6 +3,7 @@
 #define BROKER_ENGINE_H
 
 #include "broker/federation.h"
+#include "broker/retained.h"
 #include "broker/session.h"
 
 struct client_slot {
@@ -16,7 +17,7 @@ struct note {
     struct broker_note note;
 };
 
-/* A SUBACK that waits for other brokers, or is about to be sent. */
+/* A SUBACK that waits for other brokers, and then the retained messages that follow it. */
 struct held_filter {
     const char *text; /* inside the same allocation */
     uint32_t size;
@@ -28,9 +29,13 @@ struct held {
     struct held *prev, *next;
     uint64_t barrier;
     struct client *client;
+    size_t bytes; /* of this allocation, counted in the client until held_free() */
     uint16_t packet_id;
     uint32_t filter_count;
     uint8_t *codes; /* inside the same allocation, filled when it is sent */
+    uint32_t shown; /* filters whose retained messages are all sent */
+    bool walking;   /* within the next one */
+    struct retained_walk walk;
     struct held_filter filters[];
 };
 
@@ -64,6 +69,8 @@ struct broker {
     struct retained *retained;
     struct federation *federation;
     struct held *held;
+    struct client *showing; /* those that can take more retained messages now */
+    uint32_t show_budget;   /* topics that may still be looked at before the next tick */
 
     uint64_t publication; /* counts what is routed */
     struct hit_identifier *hits;
@@ -96,14 +103,26 @@ void route_local(struct broker *broker, uint64_t now_ms, struct message *message
 
 /* held.c */
 /* Sends the SUBACK now, then the retained messages, and frees it. */
-void held_send(struct broker *broker, uint64_t now_ms, struct held *held, bool timed_out);
+void held_send(struct broker *broker, struct held *held, bool timed_out);
 void held_add(struct broker *broker, struct held *held);
+void held_free(struct held *held);
 /* Sends those whose barrier is over; false if there was none. */
-bool held_release(struct broker *broker, uint64_t now_ms);
+bool held_release(struct broker *broker);
 void held_forget_client(struct broker *broker, struct client *client);
 /* True if a subscription of this client to a filter that matches the topic waits for its SUBACK. */
 bool held_covers(const struct broker *broker, const struct client *client, const char *topic, size_t size);
 void held_free_all(struct broker *broker);
+
+/* shows.c: retained messages go out as the client takes them, and in pieces, so that nobody else waits for a large
+ * store to be searched. */
+/* What is left of held to show is shown, then it is freed. */
+void show_add(struct broker *broker, struct held *held);
+/* The client may take more now. */
+void show_wake(struct broker *broker, struct client *client);
+void show_forget_client(struct broker *broker, struct client *client);
+/* Does a bounded piece of the work; false if nothing could be done. */
+bool show_some(struct broker *broker, uint64_t now_ms);
+void show_refill(struct broker *broker);
 
 /* broker.c: ends the doomed and releases SUBACKs, until there is nothing of both. */
 void broker_settle(struct broker *broker);

@@ -5,26 +5,6 @@
 #include <stdlib.h>
 #include <utlist.h>
 
-struct show {
-    struct broker *broker;
-    uint64_t now_ms;
-    struct session *session;
-    const struct subscription *subscription;
-};
-
-static bool on_retained(void *context, struct message *message) {
-    const struct show *show = context;
-    const struct subscription *subscription = show->subscription;
-    struct delivery delivery = {.qos = message->qos < subscription->qos ? message->qos : subscription->qos,
-                                .retain = true,
-                                .identifiers = &subscription->identifier,
-                                .identifier_count = subscription->identifier != 0};
-
-    if (subscription->no_local && message->publisher == show->session->number) return true;
-    session_deliver(show->broker, show->now_ms, show->session, message, &delivery);
-    return show->session->client->doom == 0;
-}
-
 static void send_suback(struct broker *broker, struct held *held, bool timed_out) {
     struct client *client = held->client;
     const char *reason = timed_out ? "not every other broker has answered yet" : NULL;
@@ -45,33 +25,24 @@ static void send_suback(struct broker *broker, struct held *held, bool timed_out
     free(packet);
 }
 
-void held_send(struct broker *broker, uint64_t now_ms, struct held *held, bool timed_out) {
-    struct client *client = held->client;
-
+void held_send(struct broker *broker, struct held *held, bool timed_out) {
     for (uint32_t i = 0; i < held->filter_count; i++)
         held->codes[i] = held->filters[i].code;
     send_suback(broker, held, timed_out);
-    for (uint32_t i = 0; i < held->filter_count && client->doom == 0; i++) {
-        const struct held_filter *filter = &held->filters[i];
-        struct show show = {
-            .broker = broker, .now_ms = now_ms, .session = client->session, .subscription = &filter->subscription};
-        if (filter->send_retained && session_holds(broker, client->session, filter->text, filter->size))
-            retained_match(broker->retained, now_ms, filter->text, filter->size, false, on_retained, &show);
-    }
+    show_add(broker, held);
+}
+
+void held_free(struct held *held) {
+    held->client->held_count--;
+    held->client->held_bytes -= held->bytes;
     free(held);
 }
 
 void held_add(struct broker *broker, struct held *held) {
-    held->client->held_count++;
     DL_APPEND(broker->held, held);
 }
 
-static void held_take(struct broker *broker, struct held *held) {
-    held->client->held_count--;
-    DL_DELETE(broker->held, held);
-}
-
-bool held_release(struct broker *broker, uint64_t now_ms) {
+bool held_release(struct broker *broker) {
     uint64_t barrier;
     bool timed_out, any = false;
 
@@ -81,8 +52,8 @@ bool held_release(struct broker *broker, uint64_t now_ms) {
         DL_SEARCH_SCALAR(broker->held, held, barrier, barrier);
         any = true;
         if (held == NULL) continue; /* its client is gone */
-        held_take(broker, held);
-        held_send(broker, now_ms, held, timed_out);
+        DL_DELETE(broker->held, held);
+        held_send(broker, held, timed_out);
     }
     return any;
 }
@@ -93,8 +64,8 @@ void held_forget_client(struct broker *broker, struct client *client) {
     if (client->held_count == 0) return;
     DL_FOREACH_SAFE(broker->held, held, next) {
         if (held->client != client) continue;
-        held_take(broker, held);
-        free(held);
+        DL_DELETE(broker->held, held);
+        held_free(held);
     }
 }
 
@@ -115,7 +86,7 @@ bool held_covers(const struct broker *broker, const struct client *client, const
 void held_free_all(struct broker *broker) {
     while (broker->held != NULL) {
         struct held *held = broker->held;
-        held_take(broker, held);
-        free(held);
+        DL_DELETE(broker->held, held);
+        held_free(held);
     }
 }

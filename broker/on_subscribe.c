@@ -43,13 +43,17 @@ static enum mqtt_reason check(struct mqtt_subscribe walk, size_t *text_size) {
 /* Room for the answer: one allocation with the filters, their texts and the codes. NULL when memory is short. */
 static struct held *held_new(struct client *client, struct mqtt_subscribe *subscribe, size_t text_size) {
     size_t filters_size = subscribe->filter_count * sizeof(struct held_filter);
-    struct held *held = calloc(1, sizeof *held + filters_size + subscribe->filter_count + text_size);
+    size_t bytes = sizeof(struct held) + filters_size + subscribe->filter_count + text_size;
+    struct held *held = calloc(1, bytes);
     struct mqtt_view filter;
     uint8_t options;
     char *text;
 
     if (held == NULL) return NULL;
     held->client = client;
+    held->bytes = bytes;
+    client->held_count++;
+    client->held_bytes += bytes;
     held->packet_id = subscribe->packet_id;
     held->codes = (uint8_t *)&held->filters[subscribe->filter_count];
     text = (char *)held->codes + subscribe->filter_count;
@@ -113,7 +117,9 @@ void on_subscribe(struct broker *broker, uint64_t now_ms, struct client *client,
     enum mqtt_reason reason = mqtt_decode_subscribe(client->version, frame, body, &subscribe);
 
     if (reason == MQTT_SUCCESS) reason = check(subscribe, &text_size);
-    if (reason == MQTT_SUCCESS && client->held_count >= broker->limits.subscriptions_per_client)
+    /* More than it may ever hold, or more text than a packet could bring, is no client that waits for its SUBACKs. */
+    if (reason == MQTT_SUCCESS && (client->held_count >= broker->limits.subscriptions_per_client ||
+                                   client->held_bytes > broker->limits.packet_size_max))
         reason = MQTT_QUOTA_EXCEEDED;
     if (reason != MQTT_SUCCESS) {
         client_fault(broker, now_ms, client, reason);
@@ -130,5 +136,5 @@ void on_subscribe(struct broker *broker, uint64_t now_ms, struct client *client,
     if (held->barrier != 0)
         held_add(broker, held);
     else
-        held_send(broker, now_ms, held, false);
+        held_send(broker, held, false);
 }

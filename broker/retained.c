@@ -18,6 +18,7 @@ struct entry {
     struct tree_node *node;
     struct message *message;
     struct entry *older, *newer; /* tombstones by age */
+    uint64_t number;             /* of its message among all that were ever set */
 };
 
 struct retained {
@@ -25,6 +26,7 @@ struct retained {
     struct timers timers;
     struct entry *oldest_tombstone, *newest_tombstone;
     uint64_t bytes, bytes_max;
+    uint64_t sets;
     size_t live, tombstones;
     uint32_t messages_max;
 };
@@ -101,13 +103,15 @@ static void entry_drop(struct retained *retained, struct entry *entry) {
 }
 
 /* Drops the oldest tombstones, apart from the one of this entry, until a message in place of the entry's fits. */
-static bool make_room(struct retained *retained, const struct entry *entry, const struct message *message) {
+static bool make_room(struct retained *retained, const struct tree_path *path, const struct entry *entry,
+                      const struct message *message) {
     size_t released = entry != NULL ? entry_cost(entry->message) : 0;
     size_t slots = entry != NULL ? 1 : 0;
 
     for (;;) {
         struct entry *victim = retained->oldest_tombstone;
-        if (retained->bytes - released + entry_cost(message) <= retained->bytes_max &&
+        uint64_t nodes = entry == NULL ? tree_missing_bytes(&retained->tree, path) : 0;
+        if (retained_bytes(retained) - released + entry_cost(message) + nodes <= retained->bytes_max &&
             retained->live + retained->tombstones - slots < retained->messages_max)
             return true;
         if (victim != NULL && victim == entry) victim = victim->newer;
@@ -125,7 +129,7 @@ enum retained_result retained_set(struct retained *retained, uint64_t now_ms, st
     node = tree_find(&retained->tree, &path);
     entry = node != NULL ? node->item : NULL;
     if (entry != NULL && stamp_compare(&entry->message->stamp, &message->stamp) >= 0) return RETAINED_OLDER;
-    if (!make_room(retained, entry, message)) {
+    if (!make_room(retained, &path, entry, message)) {
         if (entry == NULL || !is_tombstone(message)) return RETAINED_FULL;
         /* A delete must work in a full store: what remains is that the message is gone. */
         entry_drop(retained, entry);
@@ -145,14 +149,14 @@ enum retained_result retained_set(struct retained *retained, uint64_t now_ms, st
         message_unref(entry->message);
     }
     entry->message = message_ref(message);
+    entry->number = ++retained->sets;
     account(retained, now_ms, entry);
     return RETAINED_STORED;
 }
 
 struct walk {
-    const struct tree *tree;
     const struct tree_path *path;
-    uint64_t now_ms;
+    uint64_t now_ms, until;
     bool with_tombstones;
     retained_on_message *on_message;
     void *context;
@@ -161,68 +165,101 @@ struct walk {
 static bool show(const struct walk *walk, const struct tree_node *node) {
     const struct entry *entry = node->item;
 
-    if (entry == NULL || entry->message->expires_at_ms <= walk->now_ms) return true;
+    if (entry == NULL || entry->number > walk->until || entry->message->expires_at_ms <= walk->now_ms) return true;
     if (is_tombstone(entry->message) && !walk->with_tombstones) return true;
     return walk->on_message(walk->context, entry->message);
-}
-
-/* Wildcards do not match a first level that starts with $ (MQTT-4.7.2-1). */
-static bool hidden(const struct tree_node *node, size_t level) {
-    return level == 0 && node->level_size > 0 && node->level[0] == '$';
-}
-
-/* The node and everything under it. */
-static bool show_all(const struct walk *walk, const struct tree_node *top) {
-    const struct tree_node *node = top;
-
-    for (;;) {
-        if (!show(walk, node)) return false;
-        if (node->first_child != NULL) {
-            node = node->first_child;
-            continue;
-        }
-        while (node != top && node->next == NULL)
-            node = node->parent;
-        if (node == top) return true;
-        node = node->next;
-    }
 }
 
 static bool level_is(const struct tree_path *path, size_t level, char wildcard) {
     return path->levels[level].size == 1 && path->levels[level].text[0] == wildcard;
 }
 
-static bool match_below(const struct walk *walk, const struct tree_node *node, size_t level) {
-    const struct tree_node *child;
+/* True from the level of # on. */
+static bool in_rest(const struct tree_path *path, size_t level) {
+    return level + 1 >= path->count && level_is(path, path->count - 1, '#');
+}
 
-    if (level == walk->path->count) return show(walk, node);
-    if (level_is(walk->path, level, '#')) {
-        if (level > 0) return show_all(walk, node);
-        for (child = node->first_child; child != NULL; child = child->next)
-            if (!hidden(child, level) && !show_all(walk, child)) return false;
-        return true;
+/* Whether every child of a node that deep is to be looked at. */
+static bool takes_any(const struct tree_path *path, size_t depth) {
+    return in_rest(path, depth) || (depth < path->count && level_is(path, depth, '+'));
+}
+
+/* Wildcards do not match a first level that starts with $ (MQTT-4.7.2-1). */
+static bool hidden(const struct tree_path *path, const struct tree_node *node, size_t depth) {
+    return depth == 1 && node->level_size > 0 && node->level[0] == '$' && takes_any(path, 0);
+}
+
+/* The node after this one of those that match the filter or are above such; NULL at the end. */
+static struct tree_node *following(const struct tree *tree, const struct tree_path *path, struct tree_node *node,
+                                   uint32_t *depth) {
+    struct tree_node *child = NULL;
+
+    if (!hidden(path, node, *depth)) {
+        if (takes_any(path, *depth))
+            child = node->first_child;
+        else if (*depth < path->count)
+            child = tree_child(tree, node, path, *depth);
     }
-    if (level_is(walk->path, level, '+')) {
-        for (child = node->first_child; child != NULL; child = child->next)
-            if (!hidden(child, level) && !match_below(walk, child, level + 1)) return false;
-        return true;
+    if (child != NULL) {
+        ++*depth;
+        return child;
     }
-    child = tree_child(walk->tree, node, walk->path, level);
-    return child == NULL || match_below(walk, child, level + 1);
+    for (; *depth > 0; --*depth, node = node->parent)
+        if (takes_any(path, *depth - 1) && node->next != NULL) return node->next;
+    return NULL;
+}
+
+/* One topic of a walk; false if it is not to go on. */
+static bool show_at(const struct walk *walk, const struct tree_node *node, size_t depth) {
+    bool matches = depth == walk->path->count || (depth > 0 && in_rest(walk->path, depth));
+
+    return !matches || hidden(walk->path, node, depth) || show(walk, node);
 }
 
 void retained_match(struct retained *retained, uint64_t now_ms, const char *filter, size_t size, bool with_tombstones,
                     retained_on_message *on_message, void *context) {
     struct tree_path path;
-    struct walk walk = {.tree = &retained->tree,
-                        .path = &path,
+    struct walk walk = {.path = &path,
                         .now_ms = now_ms,
+                        .until = UINT64_MAX,
                         .with_tombstones = with_tombstones,
                         .on_message = on_message,
                         .context = context};
+    struct tree_node *node = retained->tree.root;
+    uint32_t depth = 0;
 
     tree_path_of(&retained->tree, filter, size, &path);
-    match_below(&walk, retained->tree.root, 0);
+    while (node != NULL && show_at(&walk, node, depth))
+        node = following(&retained->tree, &path, node, &depth);
+}
+
+void retained_walk_begin(struct retained *retained, struct retained_walk *walk) {
+    *walk = (struct retained_walk){.at = retained->tree.root, .until = retained->sets};
+    tree_pin(walk->at);
+}
+
+bool retained_walk_on(struct retained *retained, struct retained_walk *walk, uint64_t now_ms, const char *filter,
+                      size_t size, uint32_t *budget, retained_on_message *on_message, void *context) {
+    struct tree_path path;
+    struct walk look = {
+        .path = &path, .now_ms = now_ms, .until = walk->until, .on_message = on_message, .context = context};
+
+    tree_path_of(&retained->tree, filter, size, &path);
+    while (walk->at != NULL) {
+        struct tree_node *node = walk->at;
+        if (*budget == 0) return false;
+        --*budget;
+        if (!show_at(&look, node, walk->depth)) return false;
+        walk->at = following(&retained->tree, &path, node, &walk->depth);
+        if (walk->at != NULL) tree_pin(walk->at);
+        tree_unpin(&retained->tree, node);
+    }
+    return true;
+}
+
+void retained_walk_end(struct retained *retained, struct retained_walk *walk) {
+    if (walk->at != NULL) tree_unpin(&retained->tree, walk->at);
+    walk->at = NULL;
 }
 
 bool retained_has(const struct retained *retained, const char *topic, size_t size) {
@@ -241,7 +278,7 @@ size_t retained_count(const struct retained *retained) {
 }
 
 uint64_t retained_bytes(const struct retained *retained) {
-    return retained->bytes;
+    return retained->bytes + retained->tree.bytes;
 }
 
 uint64_t retained_deadline_ms(const struct retained *retained) {

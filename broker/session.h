@@ -97,6 +97,8 @@ struct delivery {
 /* Sends, queues or drops by the session's state and limits. */
 void session_deliver(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message,
                      const struct delivery *delivery);
+/* True if one more of this QoS would neither be dropped nor take what the queue keeps for live messages. */
+bool session_has_room(const struct broker *broker, const struct session *session, uint8_t qos);
 /* Sends what waits, as far as the client's window and output allow. */
 void session_pump(struct broker *broker, uint64_t now_ms, struct session *session);
 /* The publication in flight under this packet id; NULL if there is none. */

@@ -2,6 +2,7 @@
 
 #include "broker/hash.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -102,10 +103,14 @@ static struct tree_node **wildcard_place(const struct tree_node *node) {
     return NULL;
 }
 
+static size_t node_bytes(size_t level_size) {
+    return sizeof(struct tree_node) + level_size;
+}
+
 static struct tree_node *add_child(struct tree *tree, struct tree_node *parent, const struct tree_path *path,
                                    size_t level) {
     uint32_t size = path->levels[level].size;
-    struct tree_node *node = malloc(sizeof *node + size);
+    struct tree_node *node = malloc(node_bytes(size));
     struct tree_node **bucket;
 
     if (node == NULL) return NULL;
@@ -121,6 +126,7 @@ static struct tree_node *add_child(struct tree *tree, struct tree_node *parent, 
     parent->first_child = node;
     if (wildcard_place(node) != NULL) *wildcard_place(node) = node;
     tree->node_count++;
+    tree->bytes += node_bytes(size);
     return node;
 }
 
@@ -137,6 +143,7 @@ static void drop_leaf(struct tree *tree, struct tree_node *node) {
     if (node->next != NULL) node->next->previous = node->previous;
     if (wildcard_place(node) != NULL) *wildcard_place(node) = NULL;
     tree->node_count--;
+    tree->bytes -= node_bytes(node->level_size);
     free(node);
 }
 
@@ -155,12 +162,33 @@ struct tree_node *tree_make(struct tree *tree, const struct tree_path *path) {
     return node;
 }
 
+uint64_t tree_missing_bytes(const struct tree *tree, const struct tree_path *path) {
+    const struct tree_node *node = tree->root;
+    uint64_t bytes = 0;
+
+    for (size_t i = 0; i < path->count; i++) {
+        if (node != NULL) node = tree_child(tree, node, path, i);
+        if (node == NULL) bytes += node_bytes(path->levels[i].size);
+    }
+    return bytes;
+}
+
 void tree_prune(struct tree *tree, struct tree_node *node) {
-    while (node != tree->root && node->item == NULL && node->first_child == NULL) {
+    while (node != tree->root && node->item == NULL && node->first_child == NULL && node->pins == 0) {
         struct tree_node *parent = node->parent;
         drop_leaf(tree, node);
         node = parent;
     }
+}
+
+void tree_pin(struct tree_node *node) {
+    node->pins++;
+}
+
+void tree_unpin(struct tree *tree, struct tree_node *node) {
+    assert(node->pins > 0);
+    node->pins--;
+    tree_prune(tree, node);
 }
 
 struct tree_node *tree_next(const struct tree_node *node) {

@@ -1,7 +1,8 @@
 /* A tree of topic levels, the ground of the subscription tree and of the retained store.
  *
  * All children of all nodes sit in one hash table, keyed by parent and level: a leaf costs one small allocation, and a
- * lookup one probe. A node stays while it has an item or a child.
+ * lookup one probe. A node stays while it has an item, a child or a
+ * pin.
  */
 #ifndef BROKER_TREE_H
 #define BROKER_TREE_H
@@ -19,7 +20,8 @@ struct tree_node {
     struct tree_node *bucket_next;
     uint64_t hash;
     uint32_t level_size;
-    char level[]; /* no final zero */
+    uint32_t pins; /* walks that stand here */
+    char level[];  /* no final zero */
 };
 
 struct tree {
@@ -28,6 +30,7 @@ struct tree {
     struct tree_node **buckets;
     size_t bucket_mask;
     size_t node_count;
+    uint64_t bytes; /* of all nodes, without the root */
 };
 
 /* The levels of a topic with their hashes, so that a walk with several branches computes them once. */
@@ -56,8 +59,13 @@ struct tree_node *tree_find(const struct tree *tree, const struct tree_path *pat
 /* The same, made if need be. NULL when memory is short; then the tree is as before. A new node that gets no item must
  * be given to tree_prune(). */
 struct tree_node *tree_make(struct tree *tree, const struct tree_path *path);
-/* Drops the node and its parents as far as they have neither item nor child. */
+/* What tree_make() would add to tree.bytes. */
+uint64_t tree_missing_bytes(const struct tree *tree, const struct tree_path *path);
+/* Drops the node and its parents as far as they have neither item nor child nor pin. */
 void tree_prune(struct tree *tree, struct tree_node *node);
+/* A pinned node stays where it is until it is unpinned, which prunes. */
+void tree_pin(struct tree_node *node);
+void tree_unpin(struct tree *tree, struct tree_node *node);
 /* The node after this one in a walk over the whole tree, parents first; NULL at the end. Start with the root. */
 struct tree_node *tree_next(const struct tree_node *node);
 

@@ -205,6 +205,96 @@ static void bytes_are_bounded_too(void **state) {
     retained_free(retained);
 }
 
+/* 127 levels of one letter each cost a hundred times their text. */
+static void levels_of_deep_topics_are_bounded_too(void **state) {
+    struct retained *retained = *state;
+    char topic[256];
+    unsigned stored = 0;
+
+    for (unsigned n = 0; n < 900; n++) {
+        snprintf(topic, sizeof topic, "%03u", n);
+        for (unsigned level = 1; level < 120; level++)
+            strcat(topic, "/a");
+        stored += set(retained, topic, "x", 1) == RETAINED_STORED;
+    }
+    assert_in_range(stored, 50, 150);
+    assert_true(retained_bytes(retained) <= 1 << 20);
+    for (unsigned n = 0; n < 900; n++) {
+        topic[0] = (char)('0' + n / 100);
+        topic[1] = (char)('0' + n / 10 % 10);
+        topic[2] = (char)('0' + n % 10);
+        set(retained, topic, "", 2);
+    }
+    retained_tick(retained, 8ull * 24 * 3600 * 1000);
+    assert_int_equal(retained_bytes(retained), 0);
+}
+
+/* Notes how often each of the topics, which are numbers, was shown; refuses now and then. */
+struct tally {
+    unsigned shown[200];
+    uint32_t chance;
+};
+
+static uint32_t next(uint32_t *chance) {
+    *chance ^= *chance << 13;
+    *chance ^= *chance >> 17;
+    *chance ^= *chance << 5;
+    return *chance;
+}
+
+static bool tally(void *context, struct message *message) {
+    struct tally *tally = context;
+    char number[8] = "";
+
+    if (next(&tally->chance) % 4 == 0) return false;
+    memcpy(number, message->topic + message->topic_size - 3, 3);
+    tally->shown[strtoul(number, NULL, 10)]++;
+    return true;
+}
+
+static void walk_in_pieces_shows_what_stays_once_and_nothing_later(void **state) {
+    static const char *const filters[] = {"#", "+/+/#", "+/x/+", "a/#", "+/#"};
+
+    for (uint32_t seed = 1; seed < 300; seed++) {
+        const char *filter = filters[seed % 5];
+        struct retained *retained = retained_new(1 << 20, 1000, seed);
+        struct tally all = {.chance = seed};
+        struct retained_walk walk;
+        bool touched[200] = {false}, done = false;
+        char topic[16];
+        uint64_t wall = 0;
+        /* In one of three places each, by number; the upper hundred comes later. */
+#define TOPIC(n) (snprintf(topic, sizeof topic, "%c/%c/%03u", "ab$"[(n) % 3], "xy"[(n) % 2], (unsigned)(n)), topic)
+        for (unsigned n = 0; n < 100; n++)
+            set(retained, TOPIC(n), "1", ++wall);
+        retained_walk_begin(retained, &walk);
+        while (!done) {
+            unsigned n = next(&all.chance) % 200;
+            uint32_t budget = next(&all.chance) % 4;
+            if (n >= 100 || next(&all.chance) % 4 == 0) {
+                touched[n] = true;
+                /* The second is a tombstone and its end, so that nodes under the walk go. */
+                set(retained, TOPIC(n), next(&all.chance) % 2 ? "2" : "", ++wall);
+                if (next(&all.chance) % 2) retained_tick(retained, 8ull * 24 * 3600 * 1000);
+            }
+            done = retained_walk_on(retained, &walk, 0, filter, strlen(filter), &budget, tally, &all);
+            if (seed % 7 == 0 && next(&all.chance) % 50 == 0) break;
+        }
+        retained_walk_end(retained, &walk);
+        for (unsigned n = 0; n < 200; n++) {
+            bool matches = topic_matches(filter, strlen(filter), TOPIC(n), strlen(topic));
+            assert_true(all.shown[n] <= (matches && n < 100));
+            if (done && !touched[n]) assert_int_equal(all.shown[n], matches && n < 100);
+        }
+        for (unsigned n = 0; n < 200; n++)
+            set(retained, TOPIC(n), "", ++wall);
+        retained_tick(retained, 16ull * 24 * 3600 * 1000);
+        assert_int_equal(retained_bytes(retained), 0); /* no node stays pinned */
+        retained_free(retained);
+    }
+    (void)state;
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
@@ -217,6 +307,8 @@ int main(void) {
         TEST(walk_agrees_with_topic_matches),
         TEST(full_store_refuses_the_new_and_lets_go_of_tombstones),
         TEST(bytes_are_bounded_too),
+        TEST(levels_of_deep_topics_are_bounded_too),
+        TEST(walk_in_pieces_shows_what_stays_once_and_nothing_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -142,6 +142,87 @@ static void packet_with_more_filters_than_anyone_may_hold_is_refused(void **stat
     }
 }
 
+static void retain_numbered(unsigned count, unsigned qos) {
+    char topic[16], payload[101];
+
+    memset(payload, 'x', 100);
+    payload[100] = '\0';
+    for (unsigned n = 0; n < count; n++) {
+        snprintf(topic, sizeof topic, "r/%u", n);
+        say_publish(&a, &(struct publish){.topic = topic, .payload = payload, .retain = true, .qos = qos, .id = 1});
+        if (qos > 0) expect(&a, "puback 1*");
+    }
+}
+
+static void retained_messages_wait_for_a_client_that_reads_slowly(void **state) {
+    (void)state;
+    for (unsigned qos = 0; qos < 2; qos++) {
+        struct client slow;
+        unsigned got = 0;
+        client_cut(&a);
+        client_cut(&b);
+        world_end(&world);
+        world.options.limits = (struct broker_limits){.output_bytes_max = 2000, .queue_messages_max = 20};
+        world_begin(&world);
+        client_connect(&world, &a, 5, "a");
+        client_connect(&world, &b, 4, "b");
+        retain_numbered(200, qos);
+        client_connect(&world, &slow, 5, "slow");
+        say_subscribe(&slow, 1, "#", qos);
+        expect(&slow, "suback 1 *");
+        for (; got < 200; got++) { /* what is not taken yet is neither lost nor piled up */
+            expect(&slow, qos == 0 ? "publish retain q0 *" : "publish retain q1 *");
+            if (qos > 0) say_ack(&slow, 4, got + 1);
+        }
+        expect_nothing(&slow);
+        assert_int_equal(counters(&world).dropped_qos0 + counters(&world).dropped_queue_full, 0);
+        client_cut(&slow);
+    }
+}
+
+static void large_store_is_searched_in_pieces(void **state) {
+    (void)state;
+    retain_numbered(5000, 0);
+    /* Nothing of it matches, so the client's output does not end the search. */
+    say_subscribe(&b, 1, "+/+/x", 0);
+    expect(&b, "suback 1 00");
+    assert_int_equal(broker_deadline_ms(world.broker), world.now);
+    for (unsigned ticks = 0; broker_deadline_ms(world.broker) == world.now; ticks++) {
+        assert_true(ticks < 5);
+        broker_tick(world.broker, world.now);
+    }
+    say_subscribe(&b, 2, "r/+", 0);
+    expect(&b, "suback 2 00");
+    say_unsubscribe(&b, 3, "r/+"); /* what was not sent yet is not wanted any more */
+    for (unsigned got = 0;; got++) {
+        char packet[1024];
+        next_packet(&b, packet, sizeof packet);
+        if (strcmp(packet, "unsuback 3") == 0) break;
+        assert_true(got < 4000);
+    }
+    pass(&world, 10);
+    expect_nothing(&b);
+    say_subscribe(&b, 4, "#", 0);
+    client_cut(&b); /* in the midst of it */
+}
+
+static void more_subscribes_than_can_wait_end_the_client(void **state) {
+    (void)state;
+    client_cut(&a);
+    client_cut(&b);
+    world_end(&world);
+    world.options.limits = (struct broker_limits){.subscriptions_per_client = 3};
+    world_begin(&world);
+    client_connect(&world, &a, 5, "a");
+    retain_numbered(5000, 0);
+    for (unsigned n = 0; n < 4; n++)
+        say_subscribe(&a, 1, "+/+/x", 0);
+    for (unsigned n = 0; n < 3; n++)
+        expect(&a, "suback 1 00");
+    expect(&a, "disconnect 97");
+    expect_end(&a);
+}
+
 static void retained_message_comes_after_suback_with_its_flag(void **state) {
     (void)state;
     say_publish(
@@ -394,6 +475,9 @@ int main(void) {
         TEST(filter_deeper_than_we_take_is_refused_by_its_code),
         TEST(subscriptions_per_client_are_bounded),
         TEST(packet_with_more_filters_than_anyone_may_hold_is_refused),
+        TEST(retained_messages_wait_for_a_client_that_reads_slowly),
+        TEST(large_store_is_searched_in_pieces),
+        TEST(more_subscribes_than_can_wait_end_the_client),
         TEST(retained_message_comes_after_suback_with_its_flag),
         TEST(retain_handling_says_when_retained_messages_come),
         TEST(expired_retained_message_is_not_sent),
