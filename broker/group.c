@@ -13,7 +13,7 @@ struct join {
 };
 
 /* With more joins than this a snapshot may repeat what an earlier one had: harmless, and cheaper than looking. */
-enum { JOINS_COMPARED_MAX = 64 };
+enum { JOINS_COMPARED_MAX = 64, LEVEL_COST = 128 };
 
 struct snapshot {
     struct federation *federation;
@@ -62,6 +62,18 @@ enum joined_status group_status(const struct federation *federation, const struc
     return federation_filter_is_local(federation, filter, size) ? JOINED_PRIVATE : JOINED_FULL;
 }
 
+/* About what a join takes up: its text, twice, and a node of the tree for each level. */
+static size_t cost_of(const char *filter, size_t size) {
+    size_t cost = sizeof(struct join) + 2 * size + LEVEL_COST;
+    for (size_t i = 0; i < size; i++)
+        if (filter[i] == '/') cost += LEVEL_COST;
+    return cost;
+}
+
+static bool has_room(const struct peer *peer, const char *filter, size_t size) {
+    return peer->joins.count < PEER_JOINS_MAX && peer->join_bytes + cost_of(filter, size) <= PEER_JOIN_BYTES_MAX;
+}
+
 enum group_result group_join(struct federation *federation, struct peer *peer, const char *filter, size_t size) {
     static const struct subscription subscription = {.qos = 2, .retain_as_published = true};
     struct join *join = (struct join *)(void *)names_find(&peer->joins, filter, size);
@@ -69,7 +81,7 @@ enum group_result group_join(struct federation *federation, struct peer *peer, c
         join->stale = false;
         return peer->snapshot_lost ? send_snapshot(federation, peer, filter, size) : GROUP_OK;
     }
-    if (group_status(federation, peer, filter, size) == JOINED_PRIVATE || peer->joins.count >= PEER_JOINS_MAX)
+    if (group_status(federation, peer, filter, size) == JOINED_PRIVATE || !has_room(peer, filter, size))
         return GROUP_OK;
     enum group_result result = send_snapshot(federation, peer, filter, size);
     if (result != GROUP_OK) return result;
@@ -85,11 +97,13 @@ enum group_result group_join(struct federation *federation, struct peer *peer, c
         free(join);
         return GROUP_NO_MEMORY;
     }
+    peer->join_bytes += cost_of(filter, size);
     return GROUP_OK;
 }
 
 static void drop(struct federation *federation, struct peer *peer, struct join *join) {
     subs_remove(federation->subs, join->named.text, join->named.size, &peer->subscriber);
+    peer->join_bytes -= cost_of(join->named.text, join->named.size);
     names_remove(&peer->joins, &join->named);
     free(join);
     federation->generation++;

@@ -22,7 +22,8 @@
 /* Bounds that are not worth a setting. */
 enum {
     PEERS_INDEX_MAX = 32768,             /* an index and the number of wants fit 16 bits */
-    PEER_JOINS_MAX = 65536,              /* filters a peer may join here */
+    PEER_JOINS_MAX = 65536,              /* filters a peer may join here, */
+    PEER_JOIN_BYTES_MAX = 64 << 20,      /* and what they take up, about (group.c) */
     PEER_ROWS_MAX = 8192,                /* registry rows of each kind per peer */
     PEER_INVITES_MAX = 4096,             /* topics a peer is invited to or has declined at one time */
     PEER_JOIN_KEEP_MS = 30000,           /* joins outlive a lost link for this long */
@@ -70,6 +71,7 @@ struct peer {
     uint64_t known_sequence;
     struct names newpub, newsub; /* of bare struct named */
     struct names joins;          /* of struct join (group.c) */
+    size_t join_bytes;           /* what they take up, about */
     struct timer timer;          /* the earliest of the times below; peers.c */
     uint64_t joins_void_ms;      /* link lost: joins end then; UINT64_MAX with a link */
     uint64_t review_ms;          /* wants without an advert are dropped then */

@@ -287,6 +287,40 @@ static void a_stamp_from_the_end_of_time_is_not_kept(void **state) {
     stage_end(stage);
 }
 
+/* Few joins can be large: what they take up is bounded too, and given back. */
+static void joins_are_bounded_in_bytes(void **state) {
+    (void)state;
+    enum { SIZE = 60000, EACH = 700 };
+    struct stage *stage = stage_new();
+    char *filter = malloc(SIZE);
+    assert_non_null(filter);
+    for (int turn = 0; turn < 2; turn++) {
+        broker_handle link = greeted(stage, 2);
+        for (int i = 0; i < EACH; i++) {
+            struct frame_out out = {0};
+            memset(filter, 'a', SIZE);
+            snprintf(filter, SIZE, "%d", i);
+            filter[strlen(filter)] = 'b';
+            frame_begin_names(&out, FRAME_JOIN, 0);
+            frame_add_name(&out, filter, SIZE);
+            frame_end_items(&out);
+            give(stage, link, &out);
+            frame_out_deinit(&out);
+            uint64_t code;
+            assert_int_equal(last_frame(stage, link, &code), FRAME_JOINED);
+            assert_int_equal(code, i < 400 ? JOINED_YES : i < 600 ? code : JOINED_FULL);
+        }
+        struct link_info info = {.joined_here = 0};
+        for (size_t at = 0; broker_link_at(broker_of(stage), at, &info) && strcmp(info.name, "site-2") != 0;)
+            at++;
+        assert_true(info.joined_here > 400 && info.joined_here < 600);
+        broker_link_closed(broker_of(stage), stage->world.now_ms, link);
+        world_run(&stage->world, 60000); /* the joins are void after this */
+    }
+    free(filter);
+    stage_end(stage);
+}
+
 /* Who opens links and says no hello keeps nobody out, and does not keep us from dialling. */
 static void the_silent_make_room(void **state) {
     (void)state;
@@ -443,6 +477,7 @@ int main(void) {
         cmocka_unit_test(a_publication_no_client_could_make_is_malformed),
         cmocka_unit_test(sys_topics_of_a_peer_are_not_shown),
         cmocka_unit_test(a_stamp_from_the_end_of_time_is_not_kept),
+        cmocka_unit_test(joins_are_bounded_in_bytes),
         cmocka_unit_test(the_silent_make_room),
         cmocka_unit_test(gaps_and_repetitions_are_counted),
         cmocka_unit_test(mutated_conversations_do_no_harm),
