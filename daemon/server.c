@@ -17,6 +17,7 @@
 #define LEAVE_MAX_MS 6000u /* from SIGTERM to the end, whatever the others do */
 #define LEAVE_MIN_MS 100u  /* for WebSocket clients to take their DISCONNECT */
 #define LEAVE_CHECK_MS 20u
+#define ALONE_MS 10000u    /* after which it is said that nobody has answered */
 #define CLOSE_MAX_MS 2000u /* for handles to close; then a DNS lookup hangs in its thread */
 
 uint64_t server_now_ms(const struct server *server) {
@@ -109,10 +110,28 @@ static void set_timer(struct server *server) {
         uv_timer_start(&server->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
 }
 
+/* A wrong gossip key or federation name makes no noise: others cannot open what we send, and so nobody answers. */
+static void tell_if_alone(struct server *server) {
+    struct gossip_counters counters;
+    const struct gossip *gossip = node_gossip(server->node);
+    if (server->alone_told || server->leaving || gossip == NULL || server->config->federation.bootstrap_count == 0 ||
+        server_now_ms(server) - server->started_ms < ALONE_MS)
+        return;
+    server->alone_told = true;
+    gossip_read_counters(gossip, &counters);
+    if (counters.members_alive + counters.members_suspect + counters.members_down > 1) return;
+    log_text(server->log, LOG_LEVEL_WARNING, "alone",
+             "no other broker has answered in %u s, and %" PRIu64
+             " datagrams could not be opened: start one of federation.bootstrap, open its peers port for UDP, or give "
+             "all the same federation.gossip_key and federation.name; asking goes on",
+             ALONE_MS / 1000, counters.unsealed);
+}
+
 /* All input of this turn is in: now everything goes out, and then the loop may sleep. */
 static void on_prepare(uv_prepare_t *prepare) {
     struct server *server = prepare->data;
     server_tell_wall(server);
+    tell_if_alone(server);
     server_pump(server);
     clients_flush(server->clients);
     set_timer(server);

@@ -53,6 +53,7 @@ struct server {
     uv_timer_t leave_timer; /* after SIGTERM */
     uint64_t leave_since_ms;
     uv_signal_t signals[3];
+    bool alone_told;      /* that nobody has answered since the start, or that it need not be said */
     int64_t wall_told_ms; /* the last reading that the node was given */
 };
 

@@ -162,6 +162,9 @@ class Trust(SystemTest):
         self.assertEqual(inner.payloads(), [b"smuggled"])
         for name in ("edge-1", "edge-3"):
             self.assertNotIn(b"smuggled", self.receivers[name].payloads())
+        wait_until("its own log says what may be wrong", lambda: "federation.gossip_key" in self.bad.log(), 15)
+        self.assertEqual(self.bad.log().count(" warning alone "), 1)
+        self.assertNotIn(" warning alone ", self.fed["edge-1"].log())
         self.bad.stop()
         (self.bad.folder / "gossip.key").write_bytes(right)
         self.bad.start()
