@@ -8,7 +8,7 @@ int command_registry(int argc, char **argv) {
     static const struct admin_listing listing = {
         "registry",
         "Lists the registry: which broker's clients publish (newpub) or subscribe (newsub) under which filter.",
-        "the registry is empty: nobody subscribes or publishes yet",
+        "the registry is empty: nobody subscribes or publishes yet, or this broker has no listen.peers",
         columns,
         sizeof columns / sizeof *columns,
         false,
