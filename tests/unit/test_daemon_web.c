@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "daemon/admin.h"
+#include "daemon/web_inside.h"
 
 struct site {
     uv_loop_t loop;
@@ -311,6 +312,34 @@ static void admin_port_is_for_loopback_only(void **state) {
     assert_non_null(strstr(error, "loopback"));
 }
 
+static bool nobody_waits(void *context) {
+    struct site *site = context;
+    struct web_counters counters;
+    web_read_counters(site->fake.server.web, &counters);
+    return counters.open[WEB_WEBSOCKET] < 4;
+}
+
+/* Who opens connections and says nothing does not keep out those that come after. */
+static void the_silent_make_room(void **state) {
+    struct site *site = *state;
+    struct caller silent[5], speaks;
+    site->fake.server.web->open_max[WEB_WEBSOCKET] = 4;
+    for (size_t i = 0; i < 5; i++) {
+        caller_init(&silent[i], ws_port(site));
+        for (int turns = 0; turns < 20; turns++)
+            uv_run(&site->loop, UV_RUN_NOWAIT);
+    }
+    assert_true(fake_wait(&site->loop, over, &silent[0])); /* the oldest */
+    assert_true(fake_wait(&site->loop, over, &silent[4])); /* it came when all was full: again, please */
+    assert_true(fake_wait(&site->loop, nobody_waits, site));
+    ask(site, &speaks, ws_port(site), GET("/nothing/here"));
+    assert_non_null(strstr(speaks.in.bytes, "HTTP/1.1 404"));
+    assert_false(over(&silent[1]));
+    caller_deinit(&speaks);
+    for (size_t i = 0; i < 5; i++)
+        caller_deinit(&silent[i]);
+}
+
 static void admin_connections_are_bounded(void **state) {
     struct site *site = *state;
     struct caller callers[40];
@@ -591,6 +620,7 @@ int main(void) {
         TEST(port_in_use_is_an_error_with_a_remedy),
         TEST(admin_port_is_for_loopback_only),
         TEST(admin_connections_are_bounded),
+        TEST(the_silent_make_room),
         TEST(the_right_path_and_subprotocol_only),
         TEST(packets_may_span_messages_and_fragments),
         TEST(text_message_ends_the_client),
