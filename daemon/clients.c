@@ -13,10 +13,13 @@
 #include "daemon/listening.h"
 
 #define READ_SIZE                                                                                                      \
-    (64u * 1024u)      /* bytes taken from a socket at once; one buffer for all, since the broker only borrows it */
-#define SPANS_MAX 64u  /* pieces of one write */
-#define ROUNDS_MAX 4u  /* writes for one client in one turn; then the kernel's readiness paces it */
-#define ENDED_MS 2000u /* for a far end to take its last bytes and hang up; then the socket is closed under it */
+    (64u * 1024u)        /* bytes taken from a socket at once; one buffer for all, since the broker only borrows it */
+#define SPANS_MAX 64u    /* pieces of one write */
+#define ROUNDS_MAX 4u    /* writes for one client in one turn; then the kernel's readiness paces it */
+#define SLICE 512u       /* bytes given to the broker at once */
+#define TURN_NS 2000000u /* of the broker's time for what one client sent, in one turn of the loop */
+#define RESUMED_NS 4000000u /* of it for all those together that have more to say */
+#define ENDED_MS 2000u      /* for a far end to take its last bytes and hang up; then the socket is closed under it */
 #define BACKLOG 1024
 #define FILES_KEPT 64u /* descriptors that clients may not use up: links, logs, files and the admin port need some */
 
@@ -25,11 +28,16 @@ struct client {
     uv_write_t write;
     uv_shutdown_t shutdown;
     struct clients *clients;
-    broker_handle handle;       /* 0 once the broker knows no more of it */
-    size_t writing;             /* bytes of the write under way; 0 if there is none */
-    uint64_t close_at_ms;       /* once ended */
-    bool is_ready;              /* in clients->ready */
-    bool is_ended;              /* in clients->ended: its input is thrown away, its last output on the way */
+    broker_handle handle;    /* 0 once the broker knows no more of it */
+    size_t writing;          /* bytes of the write under way; 0 if there is none */
+    uint64_t close_at_ms;    /* once ended */
+    bool is_ready;           /* in clients->ready */
+    bool is_ended;           /* in clients->ended: its input is thrown away, its last output on the way */
+    uint64_t turn, spent_ns; /* the turn it was last heard in, and what it cost then */
+    uint8_t *rest;           /* input that has to wait for the next turn */
+    size_t rest_size, rest_at;
+    bool is_paused; /* in clients->paused: nothing is read from it */
+    struct client *paused_next, *paused_prev;
     bool is_shut;               /* all is written, the far end's hang-up awaited */
     struct client *next, *prev; /* of ready or ended; an ended client is flushed by its own events */
     UT_hash_handle hh;          /* by handle */
@@ -52,7 +60,10 @@ struct clients {
     struct client *ended; /* the earliest close_at_ms first */
     size_t count;
     uint64_t files_max;
+    struct client *paused; /* who used up its share of the turn: the longest waiting first */
+    uint64_t turn;
     uv_timer_t timer; /* for the first of ended */
+    uv_idle_t idle;   /* while there are paused */
     char read_buffer[READ_SIZE];
 };
 
@@ -66,6 +77,7 @@ static void on_client_closed(uv_handle_t *handle) {
     struct client *client = (struct client *)handle;
     struct clients *clients = client->clients;
     clients->count--;
+    free(client->rest);
     free(client);
     release(clients);
 }
@@ -77,7 +89,7 @@ static void on_listener_closed(uv_handle_t *handle) {
     release(clients);
 }
 
-static void on_timer_closed(uv_handle_t *handle) {
+static void on_helper_closed(uv_handle_t *handle) {
     release(handle->data);
 }
 
@@ -87,7 +99,8 @@ static void client_close(struct client *client) {
     if (uv_is_closing((uv_handle_t *)&client->tcp)) return;
     if (client->is_ready) DL_DELETE(clients->ready, client);
     if (client->is_ended) DL_DELETE(clients->ended, client);
-    client->is_ready = client->is_ended = false;
+    if (client->is_paused) DL_DELETE2(clients->paused, client, paused_prev, paused_next);
+    client->is_ready = client->is_ended = client->is_paused = false;
     if (client->handle != 0) {
         HASH_DEL(clients->by_handle, client);
         broker_client_closed(node_broker(clients->server->node), server_now_ms(clients->server), client->handle);
@@ -208,6 +221,7 @@ bool clients_ready(struct clients *clients, broker_handle handle) {
 }
 
 void clients_flush(struct clients *clients) {
+    clients->turn++;
     while (clients->ready != NULL) {
         struct client *client = clients->ready;
         DL_DELETE(clients->ready, client);
@@ -225,15 +239,87 @@ static void on_room(uv_handle_t *handle, size_t suggested_size, uv_buf_t *buffer
     *buffer = uv_buf_init(client->clients->read_buffer, READ_SIZE);
 }
 
+static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer);
+
+/* Gives the broker as much as this client's share of the turn allows; returns how much. A few bytes can cost it a long
+ * search, so it is time that is shared out. */
+static size_t client_give(struct client *client, const uint8_t *bytes, size_t size) {
+    struct server *server = client->clients->server;
+    uint64_t before_ns = uv_hrtime();
+    size_t given = 0;
+    if (client->turn != client->clients->turn) client->spent_ns = 0;
+    client->turn = client->clients->turn;
+    while (given < size && client->spent_ns < TURN_NS) {
+        const size_t part = size - given < SLICE ? size - given : SLICE;
+        broker_client_input(node_broker(server->node), server_now_ms(server), client->handle, bytes + given, part);
+        given += part;
+        const uint64_t now_ns = uv_hrtime();
+        client->spent_ns += now_ns - before_ns;
+        before_ns = now_ns;
+    }
+    return given;
+}
+
+static void on_idle(uv_idle_t *idle);
+
+/* Its rest is kept for the next turns; without memory for that it is heard at once. */
+static void client_pause(struct client *client, const uint8_t *rest, size_t size) {
+    struct clients *clients = client->clients;
+    struct server *server = clients->server;
+    client->rest = size > 0 ? malloc(size) : NULL;
+    if (client->rest == NULL && size > 0) {
+        broker_client_input(node_broker(server->node), server_now_ms(server), client->handle, rest, size);
+        return;
+    }
+    if (size > 0) memcpy(client->rest, rest, size);
+    client->rest_size = size;
+    client->rest_at = 0;
+    client->is_paused = true;
+    uv_read_stop((uv_stream_t *)&client->tcp);
+    if (clients->paused == NULL) uv_idle_start(&clients->idle, on_idle);
+    DL_APPEND2(clients->paused, client, paused_prev, paused_next);
+}
+
+/* True once all its rest is given and it is read from again. */
+static bool client_resume(struct client *client) {
+    if (!client->is_ended)
+        client->rest_at += client_give(client, client->rest + client->rest_at, client->rest_size - client->rest_at);
+    if (!client->is_ended && client->rest_at < client->rest_size) return false;
+    free(client->rest);
+    client->rest = NULL;
+    client->rest_size = client->rest_at = 0;
+    client->is_paused = false;
+    DL_DELETE2(client->clients->paused, client, paused_prev, paused_next);
+    if (uv_read_start((uv_stream_t *)&client->tcp, on_room, on_read) != 0) client_close(client);
+    return true;
+}
+
+static void on_idle(uv_idle_t *idle) {
+    struct clients *clients = idle->data;
+    const uint64_t until_ns = uv_hrtime() + RESUMED_NS;
+    const struct client *last = clients->paused != NULL ? clients->paused->paused_prev : NULL;
+    for (bool more = clients->paused != NULL; more;) {
+        struct client *client = clients->paused;
+        more = client != last && uv_hrtime() < until_ns;
+        if (client_resume(client)) continue;
+        DL_DELETE2(clients->paused, client, paused_prev, paused_next);
+        DL_APPEND2(clients->paused, client, paused_prev, paused_next);
+    }
+    if (clients->paused == NULL) uv_idle_stop(&clients->idle);
+    server_pump(clients->server);
+}
+
 static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer) {
     struct client *client = (struct client *)stream;
     struct server *server = client->clients->server;
     if (size == 0 || (size > 0 && client->is_ended)) return;
-    if (size < 0)
+    if (size < 0) {
         client_close(client);
-    else
-        broker_client_input(node_broker(server->node), server_now_ms(server), client->handle,
-                            (const uint8_t *)buffer->base, (size_t)size);
+    } else {
+        const uint8_t *bytes = (const uint8_t *)buffer->base;
+        const size_t given = client_give(client, bytes, (size_t)size);
+        if (client->spent_ns >= TURN_NS) client_pause(client, bytes + given, (size_t)size - given);
+    }
     server_pump(server);
 }
 
@@ -366,7 +452,9 @@ struct clients *clients_new(struct server *server, char error[SERVER_ERROR_MAX])
     clients->files_max = files_limit();
     uv_timer_init(server->loop, &clients->timer);
     clients->timer.data = clients;
-    clients->handles = 1;
+    uv_idle_init(server->loop, &clients->idle);
+    clients->idle.data = clients;
+    clients->handles = 2;
     for (size_t i = 0; i < server->config->listen.mqtt.count; i++) {
         if (add_listener(clients, &server->config->listen.mqtt.items[i], error)) continue;
         clients_close(clients);
@@ -391,5 +479,6 @@ void clients_close(struct clients *clients) {
     clients_stop_listening(clients);
     struct client *client, *next;
     HASH_ITER(hh, clients->by_handle, client, next) client_close(client);
-    uv_close((uv_handle_t *)&clients->timer, on_timer_closed);
+    uv_close((uv_handle_t *)&clients->timer, on_helper_closed);
+    uv_close((uv_handle_t *)&clients->idle, on_helper_closed);
 }

@@ -11,6 +11,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/ioctl.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -332,6 +333,42 @@ static void client_that_never_reads_is_ended_for_good(void **state) {
     stop(daemon, 1);
 }
 
+static void costly_client_does_not_keep_others_waiting(void **state) {
+    (void)state;
+    const struct daemon daemon = start(SITE);
+    const int costly = new_client(daemon, 'c'), other = new_client(daemon, 'o');
+    /* 512 filters that all match t/t/t/t/t/t/t/t/t, so that each publication to it takes long. */
+    for (unsigned n = 0; n < 512; n++) {
+        uint8_t subscribe[] = "\x82\x16\x00\x01\x00\x11t/t/t/t/t/t/t/t/t\x00";
+        for (unsigned level = 0; level < 9; level++)
+            if (n >> level & 1) subscribe[6 + 2 * level] = '+';
+        give(costly, subscribe, sizeof(subscribe) - 1);
+        EXPECT(costly, "\x90\x03\x00\x01\x00");
+    }
+    GIVE(costly, "\xa2\x15\x00\x01\x00\x11t/t/t/t/t/t/t/t/t"); /* that one alone is not wanted back */
+    EXPECT(costly, "\xb0\x02\x00\x01");
+    enum { PUBLISH_SIZE = 21, COUNT = 6000 };
+    static uint8_t packets[PUBLISH_SIZE * COUNT];
+    for (unsigned n = 0; n < COUNT; n++)
+        memcpy(packets + n * PUBLISH_SIZE, "\x30\x13\x00\x11t/t/t/t/t/t/t/t/t", PUBLISH_SIZE);
+    give(costly, packets, sizeof(packets));
+    for (unsigned n = 0; n < 3; n++) {
+        GIVE(other, "\xc0\x00");
+        EXPECT(other, "\xd0\x00");
+    }
+    /* All of it is done, and in order, but not yet. */
+    int waiting = 0;
+    assert_int_equal(ioctl(costly, FIONREAD, &waiting), 0);
+    assert_true((size_t)waiting < sizeof(packets) / 2);
+    for (unsigned n = 0; n < COUNT; n++)
+        EXPECT(costly, "\x30\x13\x00\x11t/t/t/t/t/t/t/t/t");
+    GIVE(costly, "\xc0\x00");
+    EXPECT(costly, "\xd0\x00");
+    close(costly);
+    close(other);
+    stop(daemon, 1);
+}
+
 static void second_signal_ends_at_once(void **state) {
     (void)state;
     const struct daemon daemon = start(SITE);
@@ -369,6 +406,7 @@ int main(void) {
         cmocka_unit_test(sigterm_tells_clients_and_ends),
         cmocka_unit_test(client_that_does_not_read_cannot_hold_the_end),
         cmocka_unit_test(client_that_never_reads_is_ended_for_good),
+        cmocka_unit_test(costly_client_does_not_keep_others_waiting),
         cmocka_unit_test(second_signal_ends_at_once),
         cmocka_unit_test(port_in_use_is_named_with_a_remedy),
     };
