@@ -69,6 +69,7 @@ static void refusals(void **state) {
         {"3.1", "10 0f 0006 4d5149736470 03 02 0000 0001 61", 4, "connack present=0 01"},
         {"level 3 with the new name", "10 0d 0004 4d515454 03 02 0000 0001 61", 4, "connack present=0 01"},
         {"level 6", "10 0e 0004 4d515454 06 02 0000 00 0001 61", 5, "connack present=0 84"},
+        {"3.1.1 of a bridge", "10 0d 0004 4d515454 84 02 0000 0001 61", 4, "connack present=0 01"},
         {"another protocol", "10 0d 0004 4d515455 04 02 0000 0001 61", 4, ""},
         {"3.1.1 without id and not clean", "10 0c 0004 4d515454 04 00 0000 0000", 4, "connack present=0 02"},
         {"reserved flag, 3.1.1", "10 0d 0004 4d515454 04 03 0000 0001 61", 4, ""},
