@@ -38,7 +38,7 @@ struct broker_limits {
     uint32_t connect_timeout_ms;   /* from open to a whole CONNECT: 10,000 */
     uint32_t session_expiry_max_s; /* longest life of a session without connection; 0xFFFFFFFF means for ever: 7 days */
     uint32_t keep_alive_max_s;     /* longest keep alive granted (MQTT 5.0 Server Keep Alive): 0xFFFF, no change */
-    uint64_t retained_bytes_max;   /* all retained messages: 256 MiB */
+    uint64_t retained_bytes_max;   /* all retained messages, with the levels of their topics: 256 MiB */
     uint32_t retained_messages_max; /* 1,000,000 */
     uint32_t subscribe_barrier_ms;  /* longest wait of a SUBACK for other brokers (G3): 300 */
     uint32_t replay_window_ms;      /* how long a publication waits for an invited peer's join (G4): 5,000 */
