@@ -59,16 +59,6 @@ static void take_connect_properties(struct mqtt_view block, struct mqtt_connect 
     }
 }
 
-static bool response_topics_valid(struct mqtt_view block) {
-    struct reader reader = props_reader(block);
-    struct prop prop;
-
-    while (props_next(&reader, &prop))
-        if (prop.id == PROP_RESPONSE_TOPIC && topic_has_wildcard((const char *)prop.text.bytes, prop.text.size))
-            return false;
-    return true;
-}
-
 static enum mqtt_reason read_will(struct reader *reader, struct mqtt_connect *out) {
     struct reader properties;
     struct prop prop;
@@ -82,7 +72,7 @@ static enum mqtt_reason read_will(struct reader *reader, struct mqtt_connect *ou
         if (prop.id == PROP_MESSAGE_EXPIRY) out->will_expiry_s = prop.number;
     }
     if (!topic_name_valid((const char *)out->will_topic.bytes, out->will_topic.size)) return MQTT_TOPIC_NAME_INVALID;
-    return response_topics_valid(out->will_properties) ? MQTT_SUCCESS : MQTT_PROTOCOL_ERROR;
+    return MQTT_SUCCESS;
 }
 
 static enum mqtt_reason take_connect_flags(uint8_t flags, struct mqtt_connect *out) {
@@ -137,7 +127,7 @@ static enum mqtt_reason take_publish_properties(struct mqtt_publish *out) {
         if (prop.id == PROP_MESSAGE_EXPIRY) out->expiry_s = prop.number;
         out->has_hop_properties = out->has_hop_properties || prop_is_for_this_hop(prop.id);
     }
-    return response_topics_valid(out->properties) ? MQTT_SUCCESS : MQTT_PROTOCOL_ERROR;
+    return MQTT_SUCCESS;
 }
 
 enum mqtt_reason mqtt_decode_publish(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body,
