@@ -61,7 +61,7 @@ struct client *client_new(struct broker *broker, uint64_t now_ms, bool from_loop
     }
     memcpy(client->address, address, address_size);
     client->from_loopback = from_loopback;
-    client->last_input_ms = now_ms;
+    client->heard_ms = now_ms;
     client->packet_size_max = UINT32_MAX;
     client->handle = (uint64_t)broker->slots[position].generation << 32 | (position + 1);
     broker->slots[position].client = client;
@@ -191,7 +191,7 @@ void client_fault(struct broker *broker, uint64_t now_ms, struct client *client,
 }
 
 void client_timeout(struct broker *broker, uint64_t now_ms, struct client *client) {
-    uint64_t due_ms = client->last_input_ms + client->keep_alive_s * 1500u;
+    uint64_t due_ms = client->heard_ms + client->keep_alive_s * 1500u;
 
     if (client->state == CLIENT_CONNECTED && due_ms > now_ms) {
         timer_set(&broker->client_timers, &client->timer, due_ms);

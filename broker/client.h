@@ -24,8 +24,8 @@ struct client {
     struct client *doomed_next;
     uint8_t *partial; /* the packet that has not arrived whole; NULL if none */
     uint32_t partial_size, partial_capacity;
-    struct mqtt_view *aliases; /* topic_alias_max of them, owned, by alias - 1; NULL until the first */
-    uint64_t last_input_ms;
+    struct mqtt_view *aliases;            /* topic_alias_max of them, owned, by alias - 1; NULL until the first */
+    uint64_t heard_ms;                    /* the last whole packet, or large piece of one */
     uint32_t packet_size_max;             /* the client's */
     uint32_t held_count;                  /* SUBACKs that wait, or whose retained messages are not all sent */
     size_t held_bytes;                    /* and what they take */

@@ -7,6 +7,8 @@
 
 /* Longest CONNECT: four strings of 64 KiB, and room for properties. Before it nothing is known of the far end. */
 enum { CONNECT_SIZE_MAX = 512 * 1024 };
+/* Bytes at a time that count as a sign of life in the midst of a packet. */
+enum { LONG_PIECE = 1000 };
 
 static void on_pingreq(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
                        struct mqtt_view body) {
@@ -23,6 +25,7 @@ static void on_packet(struct broker *broker, uint64_t now_ms, struct client *cli
                       const struct mqtt_frame *frame) {
     struct mqtt_view body = {.bytes = packet + frame->header_size, .size = frame->packet_size - frame->header_size};
 
+    client->heard_ms = now_ms;
     broker->counters.packets_received++;
     switch (frame->type) {
     case MQTT_CONNECT: on_connect(broker, now_ms, client, frame, body); break;
@@ -122,7 +125,8 @@ void client_input(struct broker *broker, uint64_t now_ms, struct client *client,
     struct mqtt_frame frame;
     enum mqtt_framing framing;
 
-    client->last_input_ms = now_ms;
+    /* Keep alive counts packets (MQTT-3.1.2-22); but who is busy sending a long one is not silent. */
+    if (size >= LONG_PIECE) client->heard_ms = now_ms;
     while (size > 0 && client->state != CLIENT_ENDED && client->doom == 0) {
         size_t used;
         if (client->partial != NULL) {

@@ -159,6 +159,27 @@ static void silent_client_is_ended_after_one_and_a_half_keep_alive(void **state)
     expect_end(&client);
 }
 
+/* MQTT-3.1.2-22 speaks of packets; bytes that never become one keep nobody alive, a long packet on its way does. */
+static void keep_alive_counts_packets(void **state) {
+    struct client dripping, busy;
+    uint8_t piece[1000] = {0};
+    (void)state;
+
+    client_connect_with(&world, &dripping, 5, &(struct connect){.id = "a", .keep_alive = 10});
+    client_connect_with(&world, &busy, 5, &(struct connect){.id = "b", .keep_alive = 10});
+    say_hex(&dripping, "30 30");
+    say_hex(&busy, "30 a0 9c 01 00 01 74 00"); /* a publication of 20,000 bytes */
+    for (int i = 0; i < 15; i++) {
+        pass(&world, 1000);
+        if (i < 14) say_hex(&dripping, "00");
+        if (i < 14) broker_client_input(world.broker, world.now, busy.handle, piece, sizeof piece);
+    }
+    expect(&dripping, "disconnect 8d");
+    expect_end(&dripping);
+    expect_nothing(&busy);
+    client_cut(&busy);
+}
+
 static void keep_alive_zero_is_never(void **state) {
     struct client client;
     (void)state;
@@ -403,6 +424,7 @@ int main(void) {
         TEST(auth_without_method_is_refused),
         TEST(no_connect_in_time_ends_the_connection),
         TEST(silent_client_is_ended_after_one_and_a_half_keep_alive),
+        TEST(keep_alive_counts_packets),
         TEST(keep_alive_zero_is_never),
         TEST(server_keep_alive_is_told_and_held),
         TEST(credentials_are_asked_for),
