@@ -8,8 +8,8 @@
 
 #include "daemon/listening.h"
 
-#define READ_SIZE (64u * 1024u) /* the longest datagram there is; only those up to GOSSIP_DATAGRAM_MAX are looked at   \
-                                 */
+/* The longest datagram there is; only those up to GOSSIP_DATAGRAM_MAX are looked at. */
+#define READ_SIZE (64u * 1024u)
 #define KERNEL_BUFFER_SIZE                                                                                             \
     (1024 * 1024) /* bytes: a burst of a few hundred datagrams must not be lost while we are busy */
 

@@ -309,7 +309,7 @@ static void assert_turned_away(struct pair *pair, struct stranger *stranger) {
 
 #define UPGRADE(path, protocol)                                                                                        \
     "GET " path " HTTP/1.1\r\nHost: hobnob\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: "        \
-                "dGhlIHNhbXBsZSBub25jZQ==\r\n"                                                                         \
+    "dGhlIHNhbXBsZSBub25jZQ==\r\n"                                                                                     \
     "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Protocol: " protocol "\r\n\r\n"
 
 static void stranger_without_a_certificate_is_turned_away(void **state) {
