@@ -29,6 +29,7 @@ struct end {
 
 struct wire {
     bool used, ready;
+    bool held;          /* nothing on this one moves */
     struct end ends[2]; /* 0 dialled */
 };
 
@@ -465,6 +466,7 @@ static inline void world_settle(struct world *world) {
             any |= site_pump(world, site);
         for (int i = 0; i < WIRES_MAX && !world->hold_frames; i++) {
             struct wire *wire = &world->wires[i];
+            if (wire->held) continue;
             any |= wire_handshake(world, wire);
             if (!wire->used) continue;
             any |= end_deliver(world, &wire->ends[0], &wire->ends[1], wire->ready);
