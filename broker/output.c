@@ -26,8 +26,7 @@ void chunk_pool_deinit(struct chunk_pool *pool) {
     pool->count = 0;
 }
 
-static struct chunk *chunk_new(struct chunk_pool *pool, size_t size) {
-    size_t capacity = size > CHUNK_ROOM ? size : CHUNK_ROOM;
+static struct chunk *chunk_new(struct chunk_pool *pool, size_t capacity) {
     struct chunk *chunk;
 
     if (capacity == CHUNK_ROOM && pool->first != NULL) {
@@ -68,15 +67,20 @@ void output_deinit(struct output *output, struct chunk_pool *pool) {
     *output = (struct output){0};
 }
 
-uint8_t *output_reserve(struct output *output, struct chunk_pool *pool, size_t size) {
+/* capacity: of a new chunk, should the last one have no room. */
+static uint8_t *reserve(struct output *output, struct chunk_pool *pool, size_t size, size_t capacity) {
     struct chunk *last = output->last;
 
     if (last == NULL || last->message != NULL || last->capacity - last->filled < size) {
-        last = chunk_new(pool, size);
+        last = chunk_new(pool, capacity);
         if (last == NULL) return NULL;
         add_chunk(output, last);
     }
     return last->room + last->filled;
+}
+
+uint8_t *output_reserve(struct output *output, struct chunk_pool *pool, size_t size) {
+    return reserve(output, pool, size, size > CHUNK_ROOM ? size : CHUNK_ROOM);
 }
 
 void output_commit(struct output *output, size_t size) {
@@ -97,7 +101,8 @@ int output_append(struct output *output, struct chunk_pool *pool, const void *by
 uint8_t *output_append_message(struct output *output, struct chunk_pool *pool, size_t head_size,
                                struct message *message) {
     struct chunk *payload = malloc(sizeof *payload);
-    uint8_t *head = payload != NULL ? output_reserve(output, pool, head_size) : NULL;
+    /* No page for a head alone: of messages just too large to be copied, each would cost four times its bytes. */
+    uint8_t *head = payload != NULL ? reserve(output, pool, head_size, head_size) : NULL;
 
     if (head == NULL) {
         free(payload);

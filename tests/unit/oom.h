@@ -19,6 +19,7 @@ static struct {
     long left;   /* allocations until the one that fails */
     long every;  /* each so many fails, armed or not; 0 none */
     unsigned long allocations;
+    unsigned long long bytes; /* asked for so far */
 } shortage;
 
 /* The nth allocation from now on fails (0 is the next), and only that one. */
@@ -32,8 +33,9 @@ static inline void shortage_over(void) {
     shortage.armed = false;
 }
 
-static inline bool shortage_now(void) {
+static inline bool shortage_now(size_t size) {
     shortage.allocations++;
+    shortage.bytes += size;
     bool fails = shortage.every > 0 && shortage.allocations % (unsigned long)shortage.every == 0;
     fails = fails || (shortage.armed && shortage.left-- == 0);
     shortage.failed = shortage.failed || fails;
@@ -41,15 +43,15 @@ static inline bool shortage_now(void) {
 }
 
 void *__wrap_malloc(size_t size) {
-    return shortage_now() ? NULL : __real_malloc(size);
+    return shortage_now(size) ? NULL : __real_malloc(size);
 }
 
 void *__wrap_calloc(size_t count, size_t size) {
-    return shortage_now() ? NULL : __real_calloc(count, size);
+    return shortage_now(count * size) ? NULL : __real_calloc(count, size);
 }
 
 void *__wrap_realloc(void *memory, size_t size) {
-    return shortage_now() ? NULL : __real_realloc(memory, size);
+    return shortage_now(size) ? NULL : __real_realloc(memory, size);
 }
 
 #endif
