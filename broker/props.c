@@ -92,7 +92,8 @@ bool props_next(struct reader *reader, struct prop *prop) {
 }
 
 struct reader props_reader(struct mqtt_view block) {
-    return (struct reader){block.bytes, block.bytes + block.size};
+    /* An empty block may have no address, and C lets nothing be added to that. */
+    return (struct reader){block.bytes, block.size > 0 ? block.bytes + block.size : block.bytes};
 }
 
 static bool value_allowed(const struct prop *prop) {

@@ -282,7 +282,7 @@ static void client_pause(struct client *client, const uint8_t *rest, size_t size
 
 /* True once all its rest is given and it is read from again. */
 static bool client_resume(struct client *client) {
-    if (!client->is_ended)
+    if (!client->is_ended && client->rest != NULL)
         client->rest_at += client_give(client, client->rest + client->rest_at, client->rest_size - client->rest_at);
     if (!client->is_ended && client->rest_at < client->rest_size) return false;
     free(client->rest);

@@ -78,8 +78,9 @@ static inline enum registry_result fixture_offer_chunk(struct registry *replica,
                                                        uint64_t index) {
     const struct registry *log = &owner->registry;
     size_t from = (size_t)index * MESSAGE_CHUNK_SIZE, left = log->base_size - from;
-    return registry_chunk(replica, &owner->crypto, &fixture_limits, log->base_sequence, index, log->base + from,
-                          left < MESSAGE_CHUNK_SIZE ? left : MESSAGE_CHUNK_SIZE, &fixture_nobody);
+    return registry_chunk(replica, &owner->crypto, &fixture_limits, log->base_sequence, index,
+                          left > 0 ? log->base + from : NULL, left < MESSAGE_CHUNK_SIZE ? left : MESSAGE_CHUNK_SIZE,
+                          &fixture_nobody);
 }
 
 static inline bool fixture_same_rows(const struct registry *a, const struct registry *b) {
