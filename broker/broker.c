@@ -96,11 +96,11 @@ void broker_tick(struct broker *broker, uint64_t now_ms) {
     broker_settle(broker);
 }
 
-broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, bool from_loopback, const char *address) {
+broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, const struct broker_origin *origin) {
     struct client *client;
 
     broker->now_ms = now_ms;
-    client = broker->stopping ? NULL : client_new(broker, now_ms, from_loopback, address);
+    client = broker->stopping ? NULL : client_new(broker, now_ms, origin);
     return client != NULL ? client->handle : 0;
 }
 
@@ -166,6 +166,11 @@ bool broker_client_ended(const struct broker *broker, broker_handle handle) {
     const struct client *client = client_find(broker, handle);
 
     return client == NULL || client->state == CLIENT_ENDED;
+}
+
+bool broker_client_paused(const struct broker *broker, broker_handle client) {
+    (void)broker, (void)client;
+    return false;
 }
 
 void broker_stop(struct broker *broker, uint64_t now_ms) {

@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct broker;
+struct record;
 
 typedef uint64_t broker_handle; /* 0 is none */
 
@@ -26,6 +27,7 @@ typedef uint64_t broker_handle; /* 0 is none */
 struct broker_limits {
     uint32_t packet_size_max;          /* bytes of one MQTT packet: 16 MiB */
     uint32_t clients_max;              /* open connections: 100,000 */
+    uint32_t connecting_max;           /* of these, without a CONNECT accepted yet: 10,000 */
     uint32_t sessions_max;             /* sessions, connected or not: 100,000 */
     uint32_t subscriptions_per_client; /* 1,000 */
     uint32_t
@@ -35,6 +37,11 @@ struct broker_limits {
     uint64_t output_bytes_max; /* bytes given for a client and not yet written; above it QoS 0 is dropped and counted: 4
                                   MiB */
     uint32_t topic_alias_max;  /* topic aliases we accept per client: 32 */
+    uint32_t topic_size_max;   /* bytes of a topic name or filter: 65,535 */
+    uint32_t topic_levels_max; /* levels of one: 128, which is also the most that can be set */
+    uint32_t publish_rate_max; /* publications per second and client, bursts of one second's worth: 0, no limit */
+    uint64_t journal_bytes_max;    /* records given for the store and not yet durable: 64 MiB */
+    uint32_t sys_interval_s;       /* between two rounds of $SYS topics: 10; 0xFFFFFFFF means none */
     uint32_t connect_timeout_ms;   /* from open to a whole CONNECT: 10,000 */
     uint32_t session_expiry_max_s; /* longest life of a session without connection; 0xFFFFFFFF means for ever: 7 days */
     uint32_t keep_alive_max_s;     /* longest keep alive granted (MQTT 5.0 Server Keep Alive): 0xFFFF, no change */
@@ -54,14 +61,50 @@ struct broker_limits {
 
 enum broker_access { BROKER_ALLOW, BROKER_DENY };
 
+/* What the transport knows of the far end. */
+struct broker_origin {
+    bool from_loopback;
+    const char *address;          /* text, for listings and notes; copied */
+    const char *certificate_name; /* subject CN of a client certificate that was verified; NULL if none; copied */
+};
+
+/* Who asks to be let in; all is borrowed. What is missing is NULL. */
+struct broker_applicant {
+    const struct broker_origin *origin;
+    const char *client_id;
+    size_t client_id_size;
+    const char *user_name; /* as sent; a certificate's name stands in origin and goes first */
+    size_t user_name_size;
+    const void *password;
+    size_t password_size;
+};
+
+struct broker_auth_step {
+    /* in */
+    const char *method; /* the client's Authentication Method, the same in all steps */
+    size_t method_size;
+    const void *data; /* its Authentication Data; NULL if none */
+    size_t data_size;
+    bool again; /* the client, long connected, re-authenticates */
+    /* in and out: zero in the first step, the method's own after that */
+    uint64_t state;
+    /* out */
+    uint8_t reason;       /* 0x00 done, 0x18 go on with another AUTH; else why it is refused: 0x86, 0x87, 0x8C (no such
+                             method) ... */
+    uint8_t answer[1024]; /* Authentication Data for the client, with 0x00 and 0x18 */
+    size_t answer_size;   /* 0: none */
+};
+
 /* Pure questions the broker may ask while it works. They answer at once, from memory. NULL members
  * mean: anonymous clients are welcome, everything is allowed. */
 struct broker_questions {
     void *context;
     /* May this client connect? Returns an MQTT 5.0 reason code: 0x00 yes, 0x86 bad user name or
-     * password, 0x87 not authorized. Missing user name or password are NULL. */
-    uint8_t (*may_connect)(void *context, bool from_loopback, const char *client_id, size_t client_id_size,
-                           const char *user_name, size_t user_name_size, const void *password, size_t password_size);
+     * password, 0x87 not authorized. */
+    uint8_t (*may_connect)(void *context, const struct broker_applicant *applicant);
+    /* One step of enhanced authentication (MQTT 5.0 section 4.12), at CONNECT and at re-authentication. NULL: no
+     * method is known (0x8C). */
+    void (*authenticate)(void *context, const struct broker_applicant *applicant, struct broker_auth_step *step);
 };
 
 struct broker_options {
@@ -71,6 +114,8 @@ struct broker_options {
     uint64_t seed;                      /* for assigned client ids and hash keys */
     const char *const *private_filters; /* topics that never leave this broker; borrowed for broker_new only */
     size_t private_filter_count;
+    bool durable;        /* keeps a journal; without it nothing outlives a run, and nothing waits */
+    const char *version; /* for $SYS; copied; NULL: none */
     struct broker_limits limits;
     struct broker_questions questions; /* its context must outlive the broker */
 };
@@ -90,9 +135,9 @@ void broker_tick(struct broker *broker, uint64_t now_ms);
 
 /* ---- clients ---- */
 
-/* A transport connection arrived. Returns 0 when clients_max is reached or memory is short:
- * close the socket. from_loopback and address (text, copied, for listings) describe the far end. */
-broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, bool from_loopback, const char *address);
+/* A transport connection arrived. Returns 0 when clients_max or connecting_max is reached or memory is short:
+ * close the socket. */
+broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, const struct broker_origin *origin);
 
 /* Bytes from the client, split anywhere, as many as the socket held. They are borrowed for the call. */
 void broker_client_input(struct broker *broker, uint64_t now_ms, broker_handle client, const uint8_t *bytes,
@@ -119,6 +164,42 @@ void broker_client_written(struct broker *broker, uint64_t now_ms, broker_handle
 /* True once the broker is done with the client: when its output is empty, close the transport and
  * forget the handle; broker_client_closed() is then not needed but harmless. */
 bool broker_client_ended(const struct broker *broker, broker_handle client);
+
+/* True while no more should be read from the client: it has sent more than it may before the store has caught up. It is
+ * named by broker_next_client() when that is over. Input that is given all the same is taken. */
+bool broker_client_paused(const struct broker *broker, broker_handle client);
+
+/* ---- what must outlive a crash (options.durable) ---- */
+
+/* At the start, before anything else: what the store holds, as records in this order: all sessions, subscriptions,
+ * messages, queued (by position), received and retained ones. Then broker_restored(). A record that refers to what is
+ * not there is left out and noted. */
+void broker_restore(struct broker *broker, uint64_t now_ms, const struct record *record);
+/* That was all. Wills and expiries that fell due meanwhile happen at the next tick. first_number is larger than every
+ * number of a session, message or position in the store. */
+void broker_restored(struct broker *broker, uint64_t now_ms, uint64_t first_number);
+
+struct broker_journal {
+    uint8_t *bytes; /* records (record.h) one after the other; the caller's, to free() */
+    size_t size;
+    uint64_t last; /* number of the last of them; the first ever is 1 */
+};
+/* The records made since the last call; false if there are none. */
+bool broker_take_journal(struct broker *broker, struct broker_journal *journal);
+/* The records up to this number are on the disk: what waited for them (PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK,
+ * UNSUBACK, CONNACK, QoS 2 publications) goes out. */
+void broker_durable(struct broker *broker, uint64_t now_ms, uint64_t number);
+/* The store cannot write (full, failing disk), or can again. While it cannot, publications of QoS 1 and 2 that would
+ * have to outlive a crash are refused with 0x97 (3.1.1: the connection is closed); what is on its way waits. */
+void broker_set_store_failing(struct broker *broker, uint64_t now_ms, bool failing);
+/* Begins the journal anew: RECORD_RESET and the whole state. For a store that lost what it was given. False when memory
+ * is short. */
+bool broker_restart_journal(struct broker *broker, uint64_t now_ms);
+
+/* All memory of the process together is at its limit, or no longer: while it is, nothing that lasts is taken. CONNECT
+ * of new sessions, subscriptions and publications of QoS 1 and 2 are refused with 0x97, QoS 0 is dropped; all counted.
+ */
+void broker_set_memory_short(struct broker *broker, uint64_t now_ms, bool is_short);
 
 /* Orderly end of the broker: every client gets DISCONNECT 0x8B (MQTT 5.0) and is ended, wills are not
  * sent, no new client is accepted. Fetch the output as usual. */

@@ -47,20 +47,22 @@ static void slot_release(struct broker *broker, uint32_t position) {
     broker->slot_free = position + 1;
 }
 
-struct client *client_new(struct broker *broker, uint64_t now_ms, bool from_loopback, const char *address) {
-    size_t address_size = strlen(address);
+struct client *client_new(struct broker *broker, uint64_t now_ms, const struct broker_origin *origin) {
+    const char *name = origin->certificate_name;
+    size_t address_size = strlen(origin->address) + 1, name_size = name != NULL ? strlen(name) + 1 : 0;
     uint32_t position;
     struct client *client;
 
     if (broker->client_count >= broker->limits.clients_max) return NULL;
-    client = calloc(1, sizeof *client + address_size + 1);
+    client = calloc(1, sizeof *client + address_size + name_size);
     position = client != NULL ? slot_take(broker) : UINT32_MAX;
     if (position == UINT32_MAX) {
         free(client);
         return NULL;
     }
-    memcpy(client->address, address, address_size);
-    client->from_loopback = from_loopback;
+    client->origin = (struct broker_origin){.from_loopback = origin->from_loopback, .address = client->texts};
+    memcpy(client->texts, origin->address, address_size);
+    if (name != NULL) client->origin.certificate_name = memcpy(client->texts + address_size, name, name_size);
     client->heard_ms = now_ms;
     client->packet_size_max = UINT32_MAX;
     client->handle = (uint64_t)broker->slots[position].generation << 32 | (position + 1);
@@ -184,9 +186,10 @@ void client_fault(struct broker *broker, uint64_t now_ms, struct client *client,
 
     if (client->state == CLIENT_ENDED) return;
     broker->counters.protocol_errors++;
-    broker_note_add(
-        broker, BROKER_NOTE_INFO, "client '%.*s' at %s broke the protocol (reason 0x%02X): connection closed",
-        (int)(name_size < 64 ? name_size : 64), session != NULL ? session->client_id : "", client->address, reason);
+    broker_note_add(broker, BROKER_NOTE_INFO,
+                    "client '%.*s' at %s broke the protocol (reason 0x%02X): connection closed",
+                    (int)(name_size < 64 ? name_size : 64), session != NULL ? session->client_id : "",
+                    client->origin.address, reason);
     client_end(broker, now_ms, client, reason, WILL_DUE);
 }
 

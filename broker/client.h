@@ -36,9 +36,10 @@ struct client {
     uint16_t keep_alive_s; /* 0: none */
     uint8_t state, version;
     uint8_t doom; /* why it is to be ended; 0 if it is not */
-    bool ready, from_loopback;
+    bool ready;
     bool no_problem_information; /* it wants no reason strings (MQTT 5.0 section 3.1.2.11.7) */
-    char address[];
+    struct broker_origin origin; /* its texts follow in the same allocation */
+    char texts[];
 };
 
 /* What an end means for the will (MQTT 5.0 section 3.1.2.5). */
@@ -46,7 +47,7 @@ enum will_fate { WILL_DUE, WILL_DROPPED };
 
 struct client *client_find(const struct broker *broker, broker_handle handle);
 /* NULL at clients_max or when memory is short. */
-struct client *client_new(struct broker *broker, uint64_t now_ms, bool from_loopback, const char *address);
+struct client *client_new(struct broker *broker, uint64_t now_ms, const struct broker_origin *origin);
 void client_free(struct broker *broker, struct client *client);
 
 /* Ends the connection now: the session is detached, and MQTT 5.0 clients are told the reason unless it is MQTT_SUCCESS.

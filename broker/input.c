@@ -82,7 +82,7 @@ static bool keep(struct broker *broker, uint64_t now_ms, struct client *client, 
         grown = realloc(client->partial, capacity);
         if (grown == NULL) {
             broker_note_add(broker, BROKER_NOTE_WARNING,
-                            "no memory for a packet of the client at %s: connection closed", client->address);
+                            "no memory for a packet of the client at %s: connection closed", client->origin.address);
             client_end(broker, now_ms, client, MQTT_QUOTA_EXCEEDED, WILL_DUE);
             return false;
         }

@@ -41,7 +41,7 @@ static void refuse_malformed(struct broker *broker, uint64_t now_ms, struct clie
         version = MQTT_311; /* 3.1 and older know this answer too; for other faults 3.1.1 has none */
     if (reason != MQTT_UNSUPPORTED_VERSION) broker->counters.protocol_errors++;
     broker_note_add(broker, BROKER_NOTE_INFO, "CONNECT from %s refused (reason 0x%02X, protocol level %u)",
-                    client->address, reason, (unsigned)connect->version);
+                    client->origin.address, reason, (unsigned)connect->version);
     refuse(broker, now_ms, client, version, reason);
 }
 
@@ -60,16 +60,23 @@ static size_t assign_client_id(struct broker *broker, char *out, size_t out_size
 static enum mqtt_reason check(const struct broker *broker, const struct client *client,
                               const struct mqtt_connect *connect) {
     const struct broker_questions *questions = &broker->questions;
+    struct broker_applicant applicant;
 
     if (connect->has_auth_method) return MQTT_BAD_AUTH_METHOD;
     if (connect->client_id.size > CLIENT_ID_SIZE_MAX) return MQTT_CLIENT_ID_INVALID;
     if (connect->version < MQTT_50 && connect->client_id.size == 0 && !connect->clean_start)
         return MQTT_CLIENT_ID_INVALID; /* MQTT 3.1.1: MQTT-3.1.3-8 */
     if (questions->may_connect == NULL) return MQTT_SUCCESS;
-    return questions->may_connect(
-        questions->context, client->from_loopback, (const char *)connect->client_id.bytes, connect->client_id.size,
-        connect->has_user_name ? (const char *)connect->user_name.bytes : NULL, connect->user_name.size,
-        connect->has_password ? connect->password.bytes : NULL, connect->password.size);
+    applicant = (struct broker_applicant){
+        .origin = &client->origin,
+        .client_id = (const char *)connect->client_id.bytes,
+        .client_id_size = connect->client_id.size,
+        .user_name = connect->has_user_name ? (const char *)connect->user_name.bytes : NULL,
+        .user_name_size = connect->user_name.size,
+        .password = connect->has_password ? connect->password.bytes : NULL,
+        .password_size = connect->password.size,
+    };
+    return questions->may_connect(questions->context, &applicant);
 }
 
 /* NULL when memory is short. */

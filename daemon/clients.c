@@ -364,8 +364,8 @@ static void client_open(struct client *client, bool from_loopback) {
                        "-n in a shell)");
         return;
     }
-    const broker_handle handle =
-        broker_client_open(node_broker(server->node), server_now_ms(server), from_loopback, address);
+    const struct broker_origin origin = {.from_loopback = from_loopback, .address = address};
+    const broker_handle handle = broker_client_open(node_broker(server->node), server_now_ms(server), &origin);
     if (handle == 0) {
         refuse(client, "limits.clients_max is reached, or memory is short");
         return;

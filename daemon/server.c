@@ -75,12 +75,10 @@ static void port_save_epoch(void *context, uint64_t epoch) {
 
 /* Who shows neither name nor password is welcome where the configuration says so. To check those that are shown is not
  * there yet, so nobody is let in by them. */
-static uint8_t may_connect(void *context, bool from_loopback, const char *client_id, size_t client_id_size,
-                           const char *user_name, size_t user_name_size, const void *password, size_t password_size) {
+static uint8_t may_connect(void *context, const struct broker_applicant *applicant) {
     const struct server *server = context;
-    (void)client_id, (void)client_id_size, (void)user_name, (void)user_name_size, (void)password, (void)password_size;
-    const bool welcome =
-        server->config->clients.anonymous_everywhere || (from_loopback && !server->config->clients.anonymous_nowhere);
+    const bool welcome = server->config->clients.anonymous_everywhere ||
+                         (applicant->origin->from_loopback && !server->config->clients.anonymous_nowhere);
     return welcome ? 0x00 : 0x87;
 }
 

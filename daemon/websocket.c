@@ -11,7 +11,8 @@ static int on_established(struct web_connection *connection) {
     struct broker *broker = node_broker(web->server->node);
     uint64_t now_ms = server_now_ms(web->server);
     connection->established = true;
-    broker_handle client = broker_client_open(broker, now_ms, connection->from_loopback, connection->address);
+    const struct broker_origin origin = {.from_loopback = connection->from_loopback, .address = connection->address};
+    broker_handle client = broker_client_open(broker, now_ms, &origin);
     if (client == 0) return -1;
     if (!web_connection_bind(connection, client)) {
         broker_client_closed(broker, now_ms, client);

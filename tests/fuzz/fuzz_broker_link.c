@@ -40,7 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     struct broker *broker = broker_new(&options, 0);
     if (!broker) return 0;
     broker_set_identity(broker, key, 1, &questions);
-    broker_handle client = broker_client_open(broker, 0, true, "fuzzer"),
+    broker_handle client = broker_client_open(broker, 0,
+                                              &(struct broker_origin){.from_loopback = true, .address = "fuzzer"}),
                   link = broker_link_open(broker, 0, false, NULL);
     broker_client_input(broker, 0, client, connect, sizeof connect);
     broker_client_input(broker, 0, client, subscribe, sizeof subscribe);

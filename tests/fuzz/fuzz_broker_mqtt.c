@@ -10,12 +10,10 @@
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 /* The strangers may be anyone but the honest client, who comes first. */
-static uint8_t may_connect(void *context, bool from_loopback, const char *client_id, size_t client_id_size,
-                           const char *user_name, size_t user_name_size, const void *password, size_t password_size) {
+static uint8_t may_connect(void *context, const struct broker_applicant *applicant) {
     bool *honest_is_in = context;
 
-    (void)from_loopback, (void)user_name, (void)user_name_size, (void)password, (void)password_size;
-    if (client_id_size != 6 || memcmp(client_id, "honest", 6) != 0) return 0;
+    if (applicant->client_id_size != 6 || memcmp(applicant->client_id, "honest", 6) != 0) return 0;
     if (*honest_is_in) return 0x87;
     *honest_is_in = true;
     return 0;
@@ -60,9 +58,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     options.limits.output_bytes_max = 1 << 16;
     broker = broker_new(&options, now);
     if (broker == NULL) abort();
-    strangers[0] = broker_client_open(broker, now, true, "1");
-    strangers[1] = broker_client_open(broker, now, true, "2");
-    honest = broker_client_open(broker, now, true, "3");
+    strangers[0] = broker_client_open(broker, now, &(struct broker_origin){.from_loopback = true, .address = "1"});
+    strangers[1] = broker_client_open(broker, now, &(struct broker_origin){.from_loopback = true, .address = "2"});
+    honest = broker_client_open(broker, now, &(struct broker_origin){.from_loopback = true, .address = "3"});
     broker_client_input(broker, now, honest, hello, sizeof hello - 1);
     if (drain(broker, now, honest) != 4 + 5) abort();
 
@@ -73,7 +71,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (broker_deadline_ms(broker) <= now) broker_tick(broker, now);
         if (data[0] & 2) {
             broker_client_closed(broker, now, *speaker);
-            *speaker = broker_client_open(broker, now, true, "again");
+            *speaker =
+                broker_client_open(broker, now, &(struct broker_origin){.from_loopback = true, .address = "again"});
         }
         broker_client_input(broker, now, *speaker, data + 2, length);
         pump(broker, now);

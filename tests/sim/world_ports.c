@@ -242,7 +242,8 @@ static bool on_accept(void *context, network_end end, uint16_t port, size_t from
     if (node->leaving || (link ? node_on(node->world, from_host) == NULL : port != CLIENT_MQTT_PORT)) return false;
     uint64_t now = world_node_now_ms(node);
     broker_handle handle =
-        link ? broker_link_open(broker, now, false, NULL) : broker_client_open(broker, now, false, "simulated");
+        link ? broker_link_open(broker, now, false, NULL)
+             : broker_client_open(broker, now, &(struct broker_origin){.from_loopback = false, .address = "simulated"});
     if (handle == 0) return false;
     add(node,
         (struct world_connection){.end = end, .handle = handle, .link = link, .accepted = true, .connected = true});

@@ -79,10 +79,10 @@ static inline void fake_end_it(struct node *node, broker_handle handle) {
 
 /* ---- broker.h ---- */
 
-broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, bool from_loopback, const char *address) {
+broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, const struct broker_origin *origin) {
     (void)now_ms;
-    assert_true(from_loopback);
-    assert_non_null(address);
+    assert_true(origin->from_loopback);
+    assert_non_null(origin->address);
     return fake_open(broker, false);
 }
 

@@ -73,7 +73,8 @@ HELPER void pass(struct world *world, uint64_t ms) {
 
 HELPER void client_open(struct world *world, struct client *client, int version) {
     *client = (struct client){.world = world, .version = version};
-    client->handle = broker_client_open(world->broker, world->now, true, "127.0.0.1:4711");
+    client->handle = broker_client_open(world->broker, world->now,
+                                        &(struct broker_origin){.from_loopback = true, .address = "127.0.0.1:4711"});
     assert_int_not_equal(client->handle, 0);
 }
 

@@ -499,7 +499,8 @@ static inline struct client *client_connect(struct world *world, int site) {
     if (!client) return NULL;
     uint8_t body[] = {0, 4, 'M', 'Q', 'T', 'T', 4, 2, 0, 0, 0, 2, 'c', (uint8_t)('a' + world->client_count)};
     client->site = site;
-    client->handle = broker_client_open(world->sites[site].broker, world->now_ms, true, "test");
+    client->handle = broker_client_open(world->sites[site].broker, world->now_ms,
+                                        &(struct broker_origin){.from_loopback = true, .address = "test"});
     assert(world->client_count < CLIENTS_MAX);
     world->clients[world->client_count++] = client;
     client_packet(world, client, 0x10, body, sizeof body);

@@ -207,14 +207,14 @@ static void server_keep_alive_is_told_and_held(void **state) {
     expect_end(&client);
 }
 
-static uint8_t judge(void *context, bool from_loopback, const char *id, size_t id_size, const char *user,
-                     size_t user_size, const void *password, size_t password_size) {
-    assert_true(from_loopback);
+static uint8_t judge(void *context, const struct broker_applicant *applicant) {
+    assert_true(applicant->origin->from_loopback);
     assert_string_equal(context, "judge");
-    assert_int_equal(id_size, 1);
-    assert_memory_equal(id, "a", 1);
-    if (user == NULL) return 0x87;
-    return user_size == 1 && user[0] == 'u' && password != NULL && password_size == 2 && memcmp(password, "pw", 2) == 0
+    assert_int_equal(applicant->client_id_size, 1);
+    assert_memory_equal(applicant->client_id, "a", 1);
+    if (applicant->user_name == NULL) return 0x87;
+    return applicant->user_name_size == 1 && applicant->user_name[0] == 'u' && applicant->password != NULL &&
+                   applicant->password_size == 2 && memcmp(applicant->password, "pw", 2) == 0
                ? 0
                : 0x86;
 }
@@ -249,7 +249,8 @@ static void handles_are_never_used_twice(void **state) {
     (void)state;
 
     for (size_t i = 0; i < 64; i++) {
-        seen[i] = broker_client_open(world.broker, world.now, false, "");
+        seen[i] =
+            broker_client_open(world.broker, world.now, &(struct broker_origin){.from_loopback = false, .address = ""});
         for (size_t j = 0; j < i; j++)
             assert_true(seen[i] != seen[j]);
         if (i % 3) broker_client_closed(world.broker, world.now, seen[i]);
@@ -270,7 +271,8 @@ static void clients_max_is_held(void **state) {
     world.options.limits.clients_max = 1;
     world_begin(&world);
     client_connect(&world, &first, 4, "a");
-    assert_int_equal(broker_client_open(world.broker, world.now, true, ""), 0);
+    assert_int_equal(
+        broker_client_open(world.broker, world.now, &(struct broker_origin){.from_loopback = true, .address = ""}), 0);
     client_cut(&first);
     client_connect(&world, &second, 4, "b");
     client_cut(&second);
@@ -308,7 +310,8 @@ static void stop_says_goodbye_without_wills(void **state) {
     expect_end(&new);
     expect_end(&old);
     expect_end(&fresh);
-    assert_int_equal(broker_client_open(world.broker, world.now, true, ""), 0);
+    assert_int_equal(
+        broker_client_open(world.broker, world.now, &(struct broker_origin){.from_loopback = true, .address = ""}), 0);
 }
 
 static void ended_client_is_named_until_its_output_is_gone(void **state) {

@@ -352,8 +352,10 @@ static void properties_and_expiry_cross(void **state) {
     client_send(world, says, (const uint8_t[]){0xe0, 0}, 2);
     client_send(world, hears, (const uint8_t[]){0xe0, 0}, 2);
     world_settle(world);
-    says->handle = broker_client_open(world->sites[0].broker, world->now_ms, true, "v5");
-    hears->handle = broker_client_open(world->sites[1].broker, world->now_ms, true, "v5");
+    says->handle = broker_client_open(world->sites[0].broker, world->now_ms,
+                                      &(struct broker_origin){.from_loopback = true, .address = "v5"});
+    hears->handle = broker_client_open(world->sites[1].broker, world->now_ms,
+                                       &(struct broker_origin){.from_loopback = true, .address = "v5"});
     client_send(world, says, connect, sizeof connect);
     client_send(world, hears, connect, sizeof connect);
     client_send(world, hears, subscribe, sizeof subscribe);
@@ -400,7 +402,8 @@ static void what_expired_on_the_way_is_not_sent_and_not_lost(void **state) {
     static const uint8_t publish[] = {0x30, 10, 0, 1, 't', 5, 2, 0, 0, 0, 1, 'x'};
     struct client *says, *hears;
     struct world *world = joined(&says, &hears);
-    says->handle = broker_client_open(world->sites[0].broker, world->now_ms, true, "v5");
+    says->handle = broker_client_open(world->sites[0].broker, world->now_ms,
+                                      &(struct broker_origin){.from_loopback = true, .address = "v5"});
     client_send(world, says, connect, sizeof connect);
     world->apart[0][1] = true;
     world_cut(world, 0, 1);

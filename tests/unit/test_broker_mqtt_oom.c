@@ -24,7 +24,8 @@ static void a_new_broker_is_whole_or_none(void **state) {
 
 /* What the broker does while memory is short; what the test itself allocates comes before or after. */
 static void talk(struct world *world, broker_handle *talker, const struct packet *all, size_t step) {
-    *talker = broker_client_open(world->broker, world->now, true, "127.0.0.1:1");
+    *talker = broker_client_open(world->broker, world->now,
+                                 &(struct broker_origin){.from_loopback = true, .address = "127.0.0.1:1"});
     for (size_t at = 0; at < all->size; at += step)
         broker_client_input(world->broker, world->now, *talker, all->bytes + at,
                             all->size - at < step ? all->size - at : step);
@@ -89,7 +90,8 @@ static void the_first_session_may_fail(void **state) {
         broker_handle first;
         world_begin(&world);
         shortage_after(n);
-        first = broker_client_open(world.broker, world.now, true, "127.0.0.1:1");
+        first = broker_client_open(world.broker, world.now,
+                                   &(struct broker_origin){.from_loopback = true, .address = "127.0.0.1:1"});
         broker_client_input(world.broker, world.now, first, hello.bytes, hello.size);
         shortage_over();
         assert_int_equal(counters(&world).sessions, counters(&world).clients_connected);

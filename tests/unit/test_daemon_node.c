@@ -350,7 +350,8 @@ static struct client *connect_client(size_t index, char letter) {
     assert_true(world->client_count < CLIENTS_MAX);
     struct client *client = &world->clients[world->client_count++];
     client->site = &world->sites[index];
-    client->handle = broker_client_open(node_broker(client->site->node), world->now_ms, true, "test");
+    client->handle = broker_client_open(node_broker(client->site->node), world->now_ms,
+                                        &(struct broker_origin){.from_loopback = true, .address = "test"});
     assert_true(client->handle != 0);
     const uint8_t connect[] = {0x10, 13, 0, 4, 'M', 'Q', 'T', 'T', 4, 2, 0, 0, 0, 1, (uint8_t)letter};
     client_send(client, connect, sizeof(connect));

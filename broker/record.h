@@ -1,0 +1,96 @@
+/* What must outlive a crash, as records: each says how the durable part of the broker's state changes.
+ *
+ * The broker writes records into its journal in the order of what happens; the daemon applies them to its store in that
+ * order, many in one transaction, and says how far it is (broker_durable()). At the next start the store tells its
+ * content as records of the same kinds to broker_restore(). Only sessions that outlive their connection are told of;
+ * so everything here is durable, and what is not never waits for a disk.
+ *
+ * Numbers of sessions, messages and positions are never used twice in the life of a store. Times are wall-clock
+ * milliseconds since 1970, as monotonic time does not outlive a run; 0 means never, or not now.
+ */
+#ifndef BROKER_RECORD_H
+#define BROKER_RECORD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum record_type {
+    RECORD_RESET = 1,        /* all that was is void: the whole state follows */
+    RECORD_SESSION,          /* session made or changed: number is its key */
+    RECORD_SESSION_END,      /* session: gone with all it holds, also what it was the last to hold */
+    RECORD_SUBSCRIPTION,     /* session, filter (as subscribed, with $share): made or replaced */
+    RECORD_SUBSCRIPTION_END, /* session, filter */
+    RECORD_MESSAGE,          /* message: a publication that queues refer to */
+    RECORD_MESSAGE_END,      /* message: nobody refers to it any more */
+    RECORD_QUEUED,           /* session, position: a publication waits for or is on its way to the client */
+    RECORD_SENT,             /* session, position: got its packet id */
+    RECORD_RELEASED,         /* session, position: PUBREC has come (QoS 2); its message is no longer needed */
+    RECORD_DONE,             /* session, position: acknowledged, expired or dropped */
+    RECORD_RECEIVED,         /* session, packet_id: a QoS 2 publication of the client was routed */
+    RECORD_RECEIVED_END,     /* session, packet_id: PUBREL has come */
+    RECORD_RETAINED,         /* the retained message of publication.topic, or the tombstone of one (empty payload) */
+    RECORD_RETAINED_END,     /* publication.topic: neither message nor tombstone */
+};
+#define RECORD_TYPE_MAX RECORD_RETAINED_END
+
+struct record_text { /* borrowed bytes, no final zero; NULL only with size 0 */
+    const void *bytes;
+    size_t size;
+};
+
+struct record_publication {
+    struct record_text topic, payload, properties; /* properties as in struct message */
+    uint8_t qos;
+    bool retain;
+    uint64_t expires_wall_ms;
+    /* Of retained messages. */
+    uint64_t stamp_wall_ms;
+    uint32_t stamp_count;
+    uint8_t stamp_origin[16];
+};
+
+/* One record. Only the fields that belong to its type count; the others are zero. */
+struct record {
+    enum record_type type;
+    uint64_t session, message, position;
+
+    /* RECORD_SESSION */
+    struct record_text client_id;
+    struct record_text user_name; /* who may resume it; size 0: anonymous */
+    uint32_t expiry_s;            /* session expiry interval, UINT32_MAX: never; at least 1 */
+    uint64_t ends_wall_ms;        /* without a connection: when it expires. 0: connected, or never */
+    bool has_will;
+    struct record_publication will; /* expires_wall_ms is not used */
+    uint32_t will_delay_s, will_expiry_s; /* will_expiry_s: UINT32_MAX if none */
+    uint64_t will_due_wall_ms;            /* without a connection. 0: connected */
+
+    /* RECORD_SUBSCRIPTION, RECORD_SUBSCRIPTION_END */
+    struct record_text filter;
+    uint8_t options;     /* the options byte of SUBSCRIBE */
+    uint32_t identifier; /* 0: none */
+
+    /* RECORD_MESSAGE; of RECORD_RETAINED and RECORD_RETAINED_END too */
+    struct record_publication publication;
+    uint64_t publisher; /* session that published; 0: a peer, or none that outlives (no local) */
+
+    /* RECORD_QUEUED (with message), RECORD_SENT; packet_id also of RECORD_RECEIVED and its end */
+    uint8_t qos;
+    bool retain, sent, released;    /* sent: once at least; released: PUBREC has come, message is 0 */
+    uint16_t packet_id;             /* 0: waits in the queue */
+    struct record_text identifiers; /* uint32_t each, native order, any alignment */
+};
+
+/* ---- bytes: how records travel to the storage thread; for this process only ---- */
+
+struct record_buffer {
+    uint8_t *bytes; /* malloc */
+    size_t size, capacity;
+};
+/* Appends; -1 when memory is short and nothing changed. */
+int record_write(struct record_buffer *buffer, const struct record *record);
+/* The record at bytes, its views borrowed from there; returns how many bytes it takes, 0 if they are not a whole and
+ * sound record. */
+size_t record_read(const uint8_t *bytes, size_t size, struct record *out);
+
+#endif
