@@ -131,26 +131,6 @@ void session_pump(struct broker *broker, uint64_t now_ms, struct session *sessio
     }
 }
 
-static void deliver_qos0(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message,
-                         const struct delivery *delivery) {
-    struct client *client = session->client;
-    struct mqtt_sending sending;
-
-    if (client == NULL || client->doom != 0) return;
-    if (client_output_full(broker, client)) {
-        broker->counters.dropped_qos0++;
-        return;
-    }
-    sending = (struct mqtt_sending){.version = client->version,
-                                    .retain = delivery->retain,
-                                    .expiry_left_s = message_expiry_left_s(message, now_ms),
-                                    .identifiers = delivery->identifiers,
-                                    .identifier_count = delivery->identifier_count,
-                                    .message = message};
-    if (client_send_publish(broker, client, &sending, message) == CLIENT_NO_MEMORY)
-        client_doom(broker, client, MQTT_QUOTA_EXCEEDED);
-}
-
 bool session_has_room(const struct broker *broker, const struct session *session, uint8_t qos) {
     const struct client *client = session->client;
 
@@ -179,7 +159,7 @@ void session_deliver(struct broker *broker, uint64_t now_ms, struct session *ses
     struct outgoing *outgoing;
 
     if (delivery->qos == 0) {
-        deliver_qos0(broker, now_ms, session, message, delivery);
+        session_deliver_qos0(broker, now_ms, session, message, delivery);
         return;
     }
     /* What can be sent at once passes through the queue too, but is not held to its limits. */

@@ -97,6 +97,9 @@ struct delivery {
 /* Sends, queues or drops by the session's state and limits. */
 void session_deliver(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message,
                      const struct delivery *delivery);
+/* delivery_qos0.c: sends at once, or drops. */
+void session_deliver_qos0(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message,
+                          const struct delivery *delivery);
 /* True if one more of this QoS would neither be dropped nor take what the queue keeps for live messages. */
 bool session_has_room(const struct broker *broker, const struct session *session, uint8_t qos);
 /* Sends what waits, as far as the client's window and output allow. */
