@@ -61,7 +61,7 @@ struct record {
     uint32_t expiry_s;            /* session expiry interval, UINT32_MAX: never; at least 1 */
     uint64_t ends_wall_ms;        /* without a connection: when it expires. 0: connected, or never */
     bool has_will;
-    struct record_publication will; /* expires_wall_ms is not used */
+    struct record_publication will;       /* expires_wall_ms is not used */
     uint32_t will_delay_s, will_expiry_s; /* will_expiry_s: UINT32_MAX if none */
     uint64_t will_due_wall_ms;            /* without a connection. 0: connected */
 
@@ -70,7 +70,7 @@ struct record {
     uint8_t options;     /* the options byte of SUBSCRIBE */
     uint32_t identifier; /* 0: none */
 
-    /* RECORD_MESSAGE; of RECORD_RETAINED and RECORD_RETAINED_END too */
+    /* RECORD_MESSAGE and RECORD_RETAINED; of RECORD_RETAINED_END the topic alone */
     struct record_publication publication;
     uint64_t publisher; /* session that published; 0: a peer, or none that outlives (no local) */
 
@@ -78,7 +78,7 @@ struct record {
     uint8_t qos;
     bool retain, sent, released;    /* sent: once at least; released: PUBREC has come, message is 0 */
     uint16_t packet_id;             /* 0: waits in the queue */
-    struct record_text identifiers; /* uint32_t each, native order, any alignment */
+    struct record_text identifiers; /* subscription identifiers: uint32_t each, native order, any alignment */
 };
 
 /* ---- bytes: how records travel to the storage thread; for this process only ---- */
@@ -87,7 +87,7 @@ struct record_buffer {
     uint8_t *bytes; /* malloc */
     size_t size, capacity;
 };
-/* Appends; -1 when memory is short and nothing changed. */
+/* Appends; -1 when memory is short, or a record is larger than 4 GiB, and nothing changed. */
 int record_write(struct record_buffer *buffer, const struct record *record);
 /* The record at bytes, its views borrowed from there; returns how many bytes it takes, 0 if they are not a whole and
  * sound record. */
