@@ -153,21 +153,30 @@ enum client_sent client_send_publish(struct broker *broker, struct client *clien
     return CLIENT_SENT;
 }
 
+static const char *words(const struct client *client, enum mqtt_reason reason) {
+    return client->why != NULL ? client->why : mqtt_reason_text((uint8_t)reason);
+}
+
+/* Without memory for it the connection is closed all the same. */
+static void say_why(struct broker *broker, struct client *client, enum mqtt_reason reason) {
+    uint8_t packet[MQTT_SMALL_MAX];
+    const char *why = client->no_problem_information ? NULL : words(client, reason);
+    size_t size = mqtt_encode_disconnect(packet, reason, why);
+
+    if (size > client->packet_size_max) size = mqtt_encode_disconnect(packet, reason, NULL); /* MQTT-3.14.2-3 */
+    if (size <= client->packet_size_max &&                                                   /* MQTT-3.1.2-24 */
+        output_append(&client->output, &broker->chunks, packet, size) == 0)
+        broker->counters.packets_sent++;
+}
+
 void client_end(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason,
                 enum will_fate fate) {
-    uint8_t packet[MQTT_SMALL_MAX];
     struct session *session = client->session;
 
     if (client->state == CLIENT_ENDED) return;
     if (client->state == CLIENT_CONNECTED) {
         broker->counters.clients_connected--;
-        /* Without memory for it the connection is closed all the same. */
-        if (reason != MQTT_SUCCESS && client->version >= MQTT_50) {
-            size_t size = mqtt_encode_disconnect(packet, reason);
-            if (size <= client->packet_size_max && /* MQTT-3.1.2-24 */
-                output_append(&client->output, &broker->chunks, packet, size) == 0)
-                broker->counters.packets_sent++;
-        }
+        if (reason != MQTT_SUCCESS && client->version >= MQTT_50) say_why(broker, client, reason);
     }
     client->state = CLIENT_ENDED;
     client->session = NULL;
@@ -183,14 +192,20 @@ void client_end(struct broker *broker, uint64_t now_ms, struct client *client, e
 void client_fault(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason) {
     const struct session *session = client->session;
     uint32_t name_size = session != NULL ? session->client_id_size : 0;
+    const char *why = words(client, reason);
 
     if (client->state == CLIENT_ENDED) return;
     broker->counters.protocol_errors++;
-    broker_note_add(broker, BROKER_NOTE_INFO,
-                    "client '%.*s' at %s broke the protocol (reason 0x%02X): connection closed",
+    broker_note_add(broker, BROKER_NOTE_INFO, "client '%.*s' at %s: connection closed, reason 0x%02X, %s",
                     (int)(name_size < 64 ? name_size : 64), session != NULL ? session->client_id : "",
-                    client->origin.address, reason);
+                    client->origin.address, reason, why != NULL ? why : "which says it all");
     client_end(broker, now_ms, client, reason, WILL_DUE);
+}
+
+void client_fault_because(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason,
+                          const char *why) {
+    client->why = why;
+    client_fault(broker, now_ms, client, reason);
 }
 
 void client_timeout(struct broker *broker, uint64_t now_ms, struct client *client) {

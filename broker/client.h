@@ -37,6 +37,7 @@ struct client {
     uint8_t state, version;
     uint8_t doom; /* why it is to be ended; 0 if it is not */
     bool ready;
+    const char *why;             /* Reason String of its end; NULL: mqtt_reason_text() */
     bool no_problem_information; /* it wants no reason strings (MQTT 5.0 section 3.1.2.11.7) */
     struct broker_origin origin; /* its texts follow in the same allocation */
     char texts[];
@@ -56,6 +57,9 @@ void client_end(struct broker *broker, uint64_t now_ms, struct client *client, e
                 enum will_fate fate);
 /* The client broke the rules: counted, noted and ended. */
 void client_fault(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason);
+/* The same, with words of its own for the Reason String: static, at most MQTT_REASON_STRING_MAX bytes. */
+void client_fault_because(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason,
+                          const char *why);
 /* Will be ended with this reason by broker_settle(). */
 void client_doom(struct broker *broker, struct client *client, enum mqtt_reason reason);
 

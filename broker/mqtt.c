@@ -50,9 +50,11 @@ static void take_connect_properties(struct mqtt_view block, struct mqtt_connect 
         case PROP_RECEIVE_MAX: out->receive_max = (uint16_t)prop.number; break;
         case PROP_PACKET_SIZE_MAX: out->packet_size_max = prop.number; break;
         case PROP_REQUEST_PROBLEM: out->no_problem_information = prop.number == 0; break;
-        case PROP_AUTH_METHOD:
+        case PROP_REQUEST_RESPONSE: out->wants_response_information = prop.number == 1; break;
+        case PROP_AUTH_METHOD: out->auth_method = prop.text; break;
         case PROP_AUTH_DATA:
-            out->has_auth_method = true; /* data without method is refused alike */
+            out->auth_data = prop.text;
+            out->has_auth_data = true;
             break;
         default: break;
         }
@@ -108,6 +110,7 @@ enum mqtt_reason mqtt_decode_connect(const struct mqtt_frame *frame, struct mqtt
     reason = read_properties(version, MQTT_CONNECT, &reader, &properties);
     if (reason != MQTT_SUCCESS) return reason;
     take_connect_properties(properties, out);
+    if (out->has_auth_data && out->auth_method.bytes == NULL) return MQTT_PROTOCOL_ERROR; /* section 3.1.2.11.10 */
     if (!reader_text(&reader, &out->client_id)) return MQTT_MALFORMED;
     reason = out->has_will ? read_will(&reader, out) : MQTT_SUCCESS;
     if (reason != MQTT_SUCCESS) return reason;
@@ -190,6 +193,34 @@ enum mqtt_reason mqtt_decode_ack(uint8_t version, const struct mqtt_frame *frame
     }
     if (reader_left(&reader) > 0) return MQTT_MALFORMED;
     return ack_reason_allowed(frame->type, out->reason) ? MQTT_SUCCESS : MQTT_PROTOCOL_ERROR;
+}
+
+enum mqtt_reason mqtt_decode_auth(const struct mqtt_frame *frame, struct mqtt_view body, struct mqtt_auth *out) {
+    struct reader reader = props_reader(body), properties;
+    struct mqtt_view block = {0};
+    struct prop prop;
+    enum mqtt_reason reason;
+    bool has_method = false;
+
+    *out = (struct mqtt_auth){.reason = MQTT_SUCCESS};
+    if (frame->flags != 0) return MQTT_MALFORMED; /* MQTT-3.15.1-1 */
+    if (reader_u8(&reader, &out->reason)) {
+        reason = read_properties(MQTT_50, MQTT_AUTH, &reader, &block);
+        if (reason != MQTT_SUCCESS) return reason;
+    }
+    if (reader_left(&reader) > 0) return MQTT_MALFORMED;
+    properties = props_reader(block);
+    while (props_next(&properties, &prop)) {
+        if (prop.id == PROP_AUTH_METHOD) {
+            out->method = prop.text;
+            has_method = true;
+        }
+        if (prop.id == PROP_AUTH_DATA) out->data = prop.text;
+    }
+    /* A client neither confirms (table 3-11) nor leaves the method out (section 3.15.2.2.2). */
+    if (!has_method || (out->reason != MQTT_CONTINUE_AUTHENTICATION && out->reason != MQTT_RE_AUTHENTICATE))
+        return MQTT_PROTOCOL_ERROR;
+    return MQTT_SUCCESS;
 }
 
 bool mqtt_next_filter(enum mqtt_type type, struct mqtt_subscribe *subscribe, struct mqtt_view *filter,

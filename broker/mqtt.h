@@ -35,6 +35,8 @@ enum mqtt_reason {
     MQTT_DISCONNECT_WITH_WILL = 0x04,
     MQTT_NO_MATCHING_SUBSCRIBERS = 0x10,
     MQTT_NO_SUBSCRIPTION_EXISTED = 0x11,
+    MQTT_CONTINUE_AUTHENTICATION = 0x18,
+    MQTT_RE_AUTHENTICATE = 0x19,
     MQTT_UNSPECIFIED_ERROR = 0x80,
     MQTT_MALFORMED = 0x81,
     MQTT_PROTOCOL_ERROR = 0x82,
@@ -56,12 +58,18 @@ enum mqtt_reason {
     MQTT_RECEIVE_MAX_EXCEEDED = 0x93,
     MQTT_TOPIC_ALIAS_INVALID = 0x94,
     MQTT_PACKET_TOO_LARGE = 0x95,
+    MQTT_RATE_TOO_HIGH = 0x96,
     MQTT_QUOTA_EXCEEDED = 0x97,
     MQTT_PAYLOAD_FORMAT_INVALID = 0x99,
     MQTT_SHARED_NOT_SUPPORTED = 0x9E,
 };
 
 enum { MQTT_311 = 4, MQTT_50 = 5 }; /* protocol levels */
+
+/* reasons.c: what a Reason String says for this code when the place it happens knows no better; at most
+ * MQTT_REASON_STRING_MAX bytes, NULL for success and codes that we never give. */
+#define MQTT_REASON_STRING_MAX 100u
+const char *mqtt_reason_text(uint8_t reason);
 
 /* ---- framing ---- */
 
@@ -84,7 +92,9 @@ struct mqtt_connect {
     struct mqtt_view client_id, will_topic, will_payload, user_name, password;
     struct mqtt_view will_properties;     /* checked */
     uint32_t will_delay_s, will_expiry_s; /* will_expiry_s: UINT32_MAX if none */
-    bool has_session_expiry, has_auth_method, no_problem_information;
+    bool has_session_expiry, no_problem_information, wants_response_information;
+    bool has_auth_data;
+    struct mqtt_view auth_method, auth_data;    /* auth_method.size 0: none, and then there is no data */
     uint32_t session_expiry_s, packet_size_max; /* packet_size_max: UINT32_MAX if none */
     uint16_t receive_max;
 };
@@ -111,6 +121,13 @@ struct mqtt_ack {
 /* PUBACK, PUBREC, PUBREL, PUBCOMP. */
 enum mqtt_reason mqtt_decode_ack(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body,
                                  struct mqtt_ack *out);
+
+/* AUTH, which is in MQTT 5.0 only. It has a method, and its reason is one that a client may give. */
+struct mqtt_auth {
+    uint8_t reason;
+    struct mqtt_view method, data; /* data.size 0: none */
+};
+enum mqtt_reason mqtt_decode_auth(const struct mqtt_frame *frame, struct mqtt_view body, struct mqtt_auth *out);
 
 /* SUBSCRIBE and UNSUBSCRIBE. The whole packet is checked, filters apart from their UTF-8 not; then they are walked.
  * MQTT_QUOTA_EXCEEDED for more filters than any client may hold: a filter of one byte would cost us a hundred. */
@@ -149,15 +166,30 @@ struct mqtt_connack {
     bool has_session_expiry, has_server_keep_alive;
     uint32_t session_expiry_s;
     uint16_t server_keep_alive_s;
-    const char *assigned_client_id; /* NULL if none; at most 64 bytes */
+    const char *assigned_client_id;          /* NULL if none; at most 64 bytes */
+    const char *response_information;        /* NULL if none; at most MQTT_RESPONSE_INFORMATION_MAX bytes */
+    struct mqtt_view auth_method, auth_data; /* size 0: none; at most MQTT_AUTH_METHOD_MAX, MQTT_AUTH_DATA_MAX bytes */
+    /* MQTT 5.0, and any reason. */
+    const char *reason_string; /* NULL if none */
 };
-size_t mqtt_encode_connack(uint8_t out[MQTT_SMALL_MAX], uint8_t version, const struct mqtt_connack *connack);
+#define MQTT_RESPONSE_INFORMATION_MAX 1100u
+#define MQTT_AUTH_METHOD_MAX 255u
+#define MQTT_AUTH_DATA_MAX 1024u
+/* CONNACK and AUTH are no longer than this. */
+#define MQTT_LARGE_MAX 3072u
+size_t mqtt_encode_connack(uint8_t out[MQTT_LARGE_MAX], uint8_t version, const struct mqtt_connack *connack);
+/* MQTT 5.0 only. */
+size_t mqtt_encode_auth(uint8_t out[MQTT_LARGE_MAX], enum mqtt_reason reason, struct mqtt_view method,
+                        struct mqtt_view data);
 /* PUBACK, PUBREC, PUBREL, PUBCOMP. */
 size_t mqtt_encode_ack(uint8_t out[MQTT_SMALL_MAX], uint8_t version, enum mqtt_type type, uint16_t packet_id,
                        enum mqtt_reason reason);
+/* PUBACK or PUBREC that says no, MQTT 5.0 only. reason_string: NULL if none. */
+size_t mqtt_encode_refusal(uint8_t out[MQTT_SMALL_MAX], enum mqtt_type type, uint16_t packet_id,
+                           enum mqtt_reason reason, const char *reason_string);
 size_t mqtt_encode_pingresp(uint8_t out[MQTT_SMALL_MAX]);
-/* MQTT 5.0 only. */
-size_t mqtt_encode_disconnect(uint8_t out[MQTT_SMALL_MAX], enum mqtt_reason reason);
+/* MQTT 5.0 only. reason_string: NULL if none. */
+size_t mqtt_encode_disconnect(uint8_t out[MQTT_SMALL_MAX], enum mqtt_reason reason, const char *reason_string);
 
 /* SUBACK, and UNSUBACK (which in 3.1.1 has no codes). reason_string is NULL or at most 100 bytes; MQTT 5.0 only. */
 size_t mqtt_suback_size(uint8_t version, enum mqtt_type type, size_t code_count, const char *reason_string);

@@ -63,7 +63,28 @@ static uint8_t connack_code_311(uint8_t reason) {
     }
 }
 
-static uint8_t *put_connack_properties(uint8_t *at, const struct mqtt_connack *connack) {
+static uint8_t *put_view_property(uint8_t *at, enum prop_id id, struct mqtt_view view) {
+    *at = (uint8_t)id;
+    return put_text(at + 1, (const char *)view.bytes, view.size);
+}
+
+/* The largest first byte, length, fixed part and length of properties of a packet with properties. */
+enum { FRAME_MAX = 16 };
+
+/* A packet whose body is a fixed part and properties. Returns its size. */
+static size_t put_packet(uint8_t *out, uint8_t first, const uint8_t *fixed, size_t fixed_size,
+                         const uint8_t *properties, size_t properties_size) {
+    size_t remaining = fixed_size + varint_size((uint32_t)properties_size) + properties_size;
+    uint8_t *at = out;
+
+    *at++ = first;
+    at = put_varint(at, (uint32_t)remaining);
+    at = put_bytes(at, fixed, fixed_size);
+    at = put_varint(at, (uint32_t)properties_size);
+    return (size_t)(put_bytes(at, properties, properties_size) - out);
+}
+
+static uint8_t *put_welcome_properties(uint8_t *at, const struct mqtt_connack *connack) {
     if (connack->has_session_expiry) at = put_u32_property(at, PROP_SESSION_EXPIRY, connack->session_expiry_s);
     if (connack->receive_max != UINT16_MAX) at = put_u16_property(at, PROP_RECEIVE_MAX, connack->receive_max);
     if (connack->packet_size_max != UINT32_MAX)
@@ -74,26 +95,61 @@ static uint8_t *put_connack_properties(uint8_t *at, const struct mqtt_connack *c
     *at++ = PROP_SHARED_AVAILABLE;
     *at++ = 0;
     if (connack->has_server_keep_alive) at = put_u16_property(at, PROP_SERVER_KEEP_ALIVE, connack->server_keep_alive_s);
+    if (connack->response_information != NULL)
+        at = put_text_property(at, PROP_RESPONSE_INFORMATION, connack->response_information);
+    if (connack->auth_method.size > 0) at = put_view_property(at, PROP_AUTH_METHOD, connack->auth_method);
+    if (connack->auth_data.size > 0) at = put_view_property(at, PROP_AUTH_DATA, connack->auth_data);
     return at;
 }
 
-size_t mqtt_encode_connack(uint8_t out[MQTT_SMALL_MAX], uint8_t version, const struct mqtt_connack *connack) {
-    uint8_t *at;
-
+static void assert_sizes(const struct mqtt_connack *connack) {
     assert(connack->assigned_client_id == NULL || strlen(connack->assigned_client_id) <= 64);
-    out[0] = MQTT_CONNACK << 4;
-    out[2] = connack->session_present && connack->reason == MQTT_SUCCESS;
+    assert(connack->reason_string == NULL || strlen(connack->reason_string) <= MQTT_REASON_STRING_MAX);
+    assert(connack->response_information == NULL ||
+           strlen(connack->response_information) <= MQTT_RESPONSE_INFORMATION_MAX);
+    assert(connack->auth_method.size <= MQTT_AUTH_METHOD_MAX && connack->auth_data.size <= MQTT_AUTH_DATA_MAX);
+}
+
+size_t mqtt_encode_connack(uint8_t out[MQTT_LARGE_MAX], uint8_t version, const struct mqtt_connack *connack) {
+    uint8_t fixed[2] = {connack->session_present && connack->reason == MQTT_SUCCESS, connack->reason};
+    uint8_t properties[MQTT_LARGE_MAX - FRAME_MAX], *at = properties;
+
+    assert_sizes(connack);
     if (version < MQTT_50) {
-        out[1] = 2;
-        out[3] = connack_code_311(connack->reason);
-        return 4;
+        const uint8_t packet[4] = {MQTT_CONNACK << 4, 2, fixed[0], connack_code_311(connack->reason)};
+        memcpy(out, packet, sizeof packet);
+        return sizeof packet;
     }
-    out[3] = connack->reason;
-    at = out + 5;
-    if (connack->reason == MQTT_SUCCESS) at = put_connack_properties(at, connack);
-    out[4] = (uint8_t)(at - out - 5); /* one byte each: the properties stay under 128 */
-    out[1] = (uint8_t)(at - out - 2);
-    return (size_t)(at - out);
+    if (connack->reason == MQTT_SUCCESS) at = put_welcome_properties(at, connack);
+    if (connack->reason_string != NULL) at = put_text_property(at, PROP_REASON_STRING, connack->reason_string);
+    return put_packet(out, MQTT_CONNACK << 4, fixed, sizeof fixed, properties, (size_t)(at - properties));
+}
+
+size_t mqtt_encode_auth(uint8_t out[MQTT_LARGE_MAX], enum mqtt_reason reason, struct mqtt_view method,
+                        struct mqtt_view data) {
+    uint8_t fixed[1] = {(uint8_t)reason};
+    uint8_t properties[MQTT_LARGE_MAX - FRAME_MAX], *at;
+
+    assert(method.size <= MQTT_AUTH_METHOD_MAX && data.size <= MQTT_AUTH_DATA_MAX);
+    at = put_view_property(properties, PROP_AUTH_METHOD, method);
+    if (data.size > 0) at = put_view_property(at, PROP_AUTH_DATA, data);
+    return put_packet(out, MQTT_AUTH << 4, fixed, sizeof fixed, properties, (size_t)(at - properties));
+}
+
+/* With a Reason String as its only property, if there is one. */
+static size_t put_reason_packet(uint8_t *out, uint8_t first, const uint8_t *fixed, size_t fixed_size,
+                                const char *reason_string) {
+    uint8_t properties[3 + MQTT_REASON_STRING_MAX], *at;
+
+    if (reason_string == NULL) {
+        out[0] = first;
+        out[1] = (uint8_t)fixed_size;
+        memcpy(out + 2, fixed, fixed_size);
+        return 2 + fixed_size;
+    }
+    assert(strlen(reason_string) <= MQTT_REASON_STRING_MAX);
+    at = put_text_property(properties, PROP_REASON_STRING, reason_string);
+    return put_packet(out, first, fixed, fixed_size, properties, (size_t)(at - properties));
 }
 
 size_t mqtt_encode_ack(uint8_t out[MQTT_SMALL_MAX], uint8_t version, enum mqtt_type type, uint16_t packet_id,
@@ -107,17 +163,23 @@ size_t mqtt_encode_ack(uint8_t out[MQTT_SMALL_MAX], uint8_t version, enum mqtt_t
     return 5;
 }
 
+size_t mqtt_encode_refusal(uint8_t out[MQTT_SMALL_MAX], enum mqtt_type type, uint16_t packet_id,
+                           enum mqtt_reason reason, const char *reason_string) {
+    const uint8_t fixed[3] = {(uint8_t)(packet_id >> 8), (uint8_t)packet_id, (uint8_t)reason};
+
+    return put_reason_packet(out, (uint8_t)(type << 4), fixed, sizeof fixed, reason_string);
+}
+
 size_t mqtt_encode_pingresp(uint8_t out[MQTT_SMALL_MAX]) {
     out[0] = MQTT_PINGRESP << 4;
     out[1] = 0;
     return 2;
 }
 
-size_t mqtt_encode_disconnect(uint8_t out[MQTT_SMALL_MAX], enum mqtt_reason reason) {
-    out[0] = MQTT_DISCONNECT << 4;
-    out[1] = 1;
-    out[2] = (uint8_t)reason;
-    return 3;
+size_t mqtt_encode_disconnect(uint8_t out[MQTT_SMALL_MAX], enum mqtt_reason reason, const char *reason_string) {
+    const uint8_t fixed[1] = {(uint8_t)reason};
+
+    return put_reason_packet(out, MQTT_DISCONNECT << 4, fixed, sizeof fixed, reason_string);
 }
 
 static uint32_t suback_properties_size(const char *reason_string) {

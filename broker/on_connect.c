@@ -3,6 +3,7 @@
 #include "broker/engine.h"
 #include "broker/hash.h"
 #include "broker/props.h"
+#include "broker/topic.h"
 
 #include <stdio.h>
 
@@ -10,9 +11,14 @@
 enum { CLIENT_ID_SIZE_MAX = 1024 };
 
 static void send_connack(struct broker *broker, struct client *client, const struct mqtt_connack *connack) {
-    uint8_t packet[MQTT_SMALL_MAX];
+    uint8_t packet[MQTT_LARGE_MAX];
     size_t size = mqtt_encode_connack(packet, client->version, connack);
 
+    if (size > client->packet_size_max && connack->reason_string != NULL) { /* MQTT-3.2.2-19 */
+        struct mqtt_connack shorter = *connack;
+        shorter.reason_string = NULL;
+        size = mqtt_encode_connack(packet, client->version, &shorter);
+    }
     if (size > client->packet_size_max)
         client_doom(broker, client, MQTT_PACKET_TOO_LARGE);
     else
@@ -23,6 +29,9 @@ static void send_connack(struct broker *broker, struct client *client, const str
 static void refuse(struct broker *broker, uint64_t now_ms, struct client *client, uint8_t version,
                    enum mqtt_reason reason) {
     struct mqtt_connack connack = {.reason = (uint8_t)reason};
+
+    if (!client->no_problem_information)
+        connack.reason_string = client->why != NULL ? client->why : mqtt_reason_text((uint8_t)reason);
 
     broker->counters.connects_refused++;
     client->version = version;
@@ -62,7 +71,7 @@ static enum mqtt_reason check(const struct broker *broker, const struct client *
     const struct broker_questions *questions = &broker->questions;
     struct broker_applicant applicant;
 
-    if (connect->has_auth_method) return MQTT_BAD_AUTH_METHOD;
+    if (connect->auth_method.bytes != NULL) return MQTT_BAD_AUTH_METHOD;
     if (connect->client_id.size > CLIENT_ID_SIZE_MAX) return MQTT_CLIENT_ID_INVALID;
     if (connect->version < MQTT_50 && connect->client_id.size == 0 && !connect->clean_start)
         return MQTT_CLIENT_ID_INVALID; /* MQTT 3.1.1: MQTT-3.1.3-8 */
@@ -141,6 +150,16 @@ static void take_options(struct broker *broker, uint64_t now_ms, struct client *
         timer_set(&broker->client_timers, &client->timer, now_ms + client->keep_alive_s * 1500u);
 }
 
+/* What the client may begin its response topics with (MQTT 5.0 section 3.2.2.3.15): a place of its own. There is none
+ * for an id that cannot be part of a topic name. */
+static const char *response_information(const struct mqtt_connect *connect, char out[MQTT_RESPONSE_INFORMATION_MAX]) {
+    const char *id = (const char *)connect->client_id.bytes;
+
+    if (!connect->wants_response_information || topic_has_wildcard(id, connect->client_id.size)) return NULL;
+    snprintf(out, MQTT_RESPONSE_INFORMATION_MAX, "response/%.*s/", (int)connect->client_id.size, id);
+    return out;
+}
+
 /* The CONNACK of success; take_options() was there before. */
 static struct mqtt_connack welcome(const struct broker *broker, const struct client *client,
                                    const struct mqtt_connect *connect, const char *assigned_client_id) {
@@ -158,7 +177,7 @@ static struct mqtt_connack welcome(const struct broker *broker, const struct cli
 
 /* Without a CONNACK no other packet may be sent (MQTT-3.2.0-1), so a client that cannot take it cannot be served. */
 static bool takes(const struct client *client, const struct mqtt_connack *connack) {
-    uint8_t packet[MQTT_SMALL_MAX];
+    uint8_t packet[MQTT_LARGE_MAX];
 
     return mqtt_encode_connack(packet, client->version, connack) <= client->packet_size_max;
 }
@@ -215,7 +234,7 @@ void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, c
                 struct mqtt_view body) {
     struct mqtt_connect connect;
     enum mqtt_reason reason;
-    char assigned[32] = "";
+    char assigned[32] = "", response[MQTT_RESPONSE_INFORMATION_MAX];
     struct mqtt_connack connack;
 
     if (client->state != CLIENT_NEW) {
@@ -228,6 +247,7 @@ void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, c
         return;
     }
     client->packet_size_max = connect.packet_size_max;
+    client->no_problem_information = connect.no_problem_information;
     reason = judge(broker, client, &connect, assigned, sizeof assigned);
     if (reason != MQTT_SUCCESS) {
         refuse(broker, now_ms, client, connect.version, reason);
@@ -235,6 +255,7 @@ void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, c
     }
     take_options(broker, now_ms, client, &connect);
     connack = welcome(broker, client, &connect, assigned[0] != '\0' ? assigned : NULL);
+    connack.response_information = response_information(&connect, response);
     if (!takes(client, &connack)) {
         refuse(broker, now_ms, client, 0, MQTT_PACKET_TOO_LARGE);
         return;

@@ -327,7 +327,7 @@ static void ended_client_is_named_until_its_output_is_gone(void **state) {
     assert_false(broker_next_client(world.broker, &named));
     assert_true(broker_client_ended(world.broker, client.handle));
     assert_int_equal(broker_client_output(world.broker, client.handle, &span, 1), 1);
-    assert_memory_equal(span.bytes, "\xe0\x01\x81", 3);
+    assert_memory_equal(span.bytes, "\xe0\x20\x81", 3);
     broker_client_written(world.broker, world.now, client.handle, span.size);
     assert_true(broker_next_client(world.broker, &named));
     assert_true(named == client.handle);
@@ -416,6 +416,83 @@ static void client_that_takes_no_connack_takes_nothing_over(void **state) {
     client_cut(&client);
 }
 
+static void response_information_is_given_to_those_who_ask(void **state) {
+    static const struct {
+        const char *id, *properties, *found; /* NULL: none */
+    } rows[] = {{"a", "19 01", " 1a=response/a/"},     {"a", "19 00", NULL},  {"a", "", NULL},
+                {"x/y", "19 01", " 1a=response/x/y/"}, {"a+", "19 01", NULL}, {"", "19 01", " 1a=response/auto"}};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct client client;
+        char got[1024];
+        client_open(&world, &client, 5);
+        say_connect(&client, &(struct connect){.id = rows[i].id, .properties = rows[i].properties});
+        next_packet(&client, got, sizeof got);
+        if (rows[i].found != NULL)
+            assert_non_null(strstr(got, rows[i].found));
+        else
+            assert_null(strstr(got, " 1a="));
+        client_cut(&client);
+    }
+}
+
+static void longest_client_id_has_response_information_too(void **state) {
+    struct client client;
+    char id[1025], got[4096];
+    (void)state;
+
+    memset(id, 'i', 1024);
+    id[1024] = '\0';
+    client_open(&world, &client, 5);
+    say_connect(&client, &(struct connect){.id = id, .properties = "19 01"});
+    next_packet(&client, got, sizeof got);
+    assert_non_null(strstr(got, "iii/"));
+    client_cut(&client);
+}
+
+static void reason_strings_help_those_who_want_them(void **state) {
+    static const struct {
+        const char *connect, *say, *answer;
+    } rows[] = {
+        {"", "00 00", "disconnect 81 1f=a packet is not well-formed"},
+        {"17 01", "00 00", "disconnect 81 1f=a packet is not well-formed"},
+        {"17 00", "00 00", "disconnect 81"},       /* MQTT-3.1.2-29 */
+        {"27 0000001a", "00 00", "disconnect 81"}, /* MQTT-3.14.2-3 */
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct client client;
+        client_connect_with(&world, &client, 5, &(struct connect){.id = "a", .properties = rows[i].connect});
+        client.tells_reasons = true;
+        say_hex(&client, rows[i].say);
+        expect(&client, rows[i].answer);
+        expect_end(&client);
+    }
+}
+
+static void refusal_says_why(void **state) {
+    static const struct {
+        const char *properties, *answer;
+    } rows[] = {
+        {"15 0001 78", "connack present=0 8c 1f=this authentication method is not known here"},
+        {"15 0001 78 17 00", "connack present=0 8c"},
+        {"15 0001 78 27 00000010", "connack present=0 8c"}, /* MQTT-3.2.2-19 */
+        {"16 0001 78", "connack present=0 82 1f=a packet breaks the rules of MQTT"},
+    };
+    (void)state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct client client;
+        client_open(&world, &client, 5);
+        client.tells_reasons = true;
+        say_connect(&client, &(struct connect){.id = "a", .properties = rows[i].properties});
+        expect(&client, rows[i].answer);
+        expect_end(&client);
+    }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
@@ -441,6 +518,10 @@ int main(void) {
         TEST(client_id_has_a_longest),
         TEST(client_that_takes_no_connack_is_ended),
         TEST(client_that_takes_no_connack_takes_nothing_over),
+        TEST(response_information_is_given_to_those_who_ask),
+        TEST(longest_client_id_has_response_information_too),
+        TEST(reason_strings_help_those_who_want_them),
+        TEST(refusal_says_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
