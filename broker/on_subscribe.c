@@ -79,7 +79,7 @@ static void subscribe_one(struct broker *broker, uint64_t now_ms, struct session
         filter->code = v5 ? MQTT_TOPIC_FILTER_INVALID : MQTT_UNSPECIFIED_ERROR;
         return;
     }
-    if (session->filter_count < broker->limits.subscriptions_per_client ||
+    if (session->filters.count < broker->limits.subscriptions_per_client ||
         session_holds(broker, session, filter->text, filter->size))
         result = session_subscribe(broker, now_ms, session, filter->text, filter->size, &filter->subscription);
     if (result == SUBS_NO_MEMORY) {

@@ -37,9 +37,7 @@ struct session *session_new(struct broker *broker, const void *client_id, size_t
 }
 
 void session_free(struct session *session) {
-    for (uint32_t i = 0; i < session->filter_count; i++)
-        free(session->filters[i].text);
-    free(session->filters);
+    filters_deinit(&session->filters);
     session_drop_outgoing(session);
     free(session->received);
     message_unref(session->will);
@@ -57,11 +55,12 @@ void session_end(struct broker *broker, uint64_t now_ms, struct session *session
     struct message *will = session->will;
     uint32_t will_expiry_s = session->will_expiry_s;
 
-    for (uint32_t i = 0; i < session->filter_count; i++) {
-        subs_remove(broker->subs, session->filters[i].text, session->filters[i].size, &session->subscriber);
-        federation_unsubscribed(broker->federation, now_ms, session->filters[i].text, session->filters[i].size);
+    for (uint32_t i = 0; i < session->filters.count; i++) {
+        const struct filter *filter = &session->filters.items[i];
+        subs_remove(broker->subs, filter->text, filter->size, &session->subscriber);
+        federation_unsubscribed(broker->federation, now_ms, filter->text, filter->size);
     }
-    broker->counters.subscriptions -= session->filter_count;
+    broker->counters.subscriptions -= session->filters.count;
     timer_clear(&broker->session_timers, &session->timer);
     HASH_DEL(broker->sessions, session);
     broker->counters.sessions--;
@@ -124,70 +123,39 @@ void session_timeout(struct broker *broker, uint64_t now_ms, struct session *ses
     set_timer(broker, session);
 }
 
-static uint32_t filter_position(const struct broker *broker, const struct session *session, const char *filter,
-                                size_t size) {
-    uint32_t hash = (uint32_t)hash_bytes(broker->seed, filter, size);
-    uint32_t i = 0;
-
-    while (i < session->filter_count && (session->filters[i].hash != hash || session->filters[i].size != size ||
-                                         memcmp(session->filters[i].text, filter, size) != 0))
-        i++;
-    return i;
-}
-
 bool session_holds(const struct broker *broker, const struct session *session, const char *filter, size_t size) {
-    return filter_position(broker, session, filter, size) < session->filter_count;
-}
-
-static int filters_reserve(struct session *session) {
-    uint32_t capacity = session->filter_capacity ? session->filter_capacity * 2 : 2;
-    struct filter *grown;
-
-    if (session->filter_count < session->filter_capacity) return 0;
-    grown = realloc(session->filters, capacity * sizeof *grown);
-    if (grown == NULL) return -1;
-    session->filters = grown;
-    session->filter_capacity = capacity;
-    return 0;
+    return filters_find(&session->filters, broker->seed, filter, size) < session->filters.count;
 }
 
 enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter,
                                    size_t size, const struct subscription *subscription) {
-    char *text = filters_reserve(session) == 0 ? malloc(size) : NULL;
     enum subs_result result;
 
-    if (text == NULL) return SUBS_NO_MEMORY;
+    if (session_holds(broker, session, filter, size))
+        return subs_add(broker->subs, filter, size, &session->subscriber, subscription);
+    if (filters_add(&session->filters, broker->seed, filter, size) != 0) return SUBS_NO_MEMORY;
     result = subs_add(broker->subs, filter, size, &session->subscriber, subscription);
-    if (result != SUBS_OK) {
-        free(text);
+    if (result == SUBS_NO_MEMORY) {
+        filters_remove(&session->filters, session->filters.count - 1);
         return result;
     }
     /* A subscription that the other brokers cannot be told of would miss what they publish: better none. */
     if (federation_subscribed(broker->federation, now_ms, filter, size) != 0) {
         subs_remove(broker->subs, filter, size, &session->subscriber);
-        free(text);
+        filters_remove(&session->filters, session->filters.count - 1);
         return SUBS_NO_MEMORY;
     }
-    memcpy(text, filter, size);
-    session->filters[session->filter_count++] =
-        (struct filter){.text = text, .size = (uint32_t)size, .hash = (uint32_t)hash_bytes(broker->seed, filter, size)};
     broker->counters.subscriptions++;
     return SUBS_OK;
 }
 
 enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, struct session *session,
                                      const char *filter, size_t size) {
-    uint32_t position = filter_position(broker, session, filter, size);
+    uint32_t position = filters_find(&session->filters, broker->seed, filter, size);
 
-    if (position == session->filter_count) return SUBS_NOT_FOUND;
+    if (position == session->filters.count) return SUBS_NOT_FOUND;
     subs_remove(broker->subs, filter, size, &session->subscriber);
-    free(session->filters[position].text);
-    session->filters[position] = session->filters[--session->filter_count];
-    if (session->filter_count == 0) {
-        free(session->filters);
-        session->filters = NULL;
-        session->filter_capacity = 0;
-    }
+    filters_remove(&session->filters, position);
     broker->counters.subscriptions--;
     federation_unsubscribed(broker->federation, now_ms, filter, size);
     return SUBS_OK;

@@ -3,6 +3,7 @@
 #define BROKER_SESSION_H
 
 #include "broker/client.h"
+#include "broker/filters.h"
 #include "broker/subs.h"
 
 #ifndef HASH_NONFATAL_OOM
@@ -24,12 +25,6 @@ struct outgoing {
     uint32_t identifiers[];
 };
 
-struct filter {
-    char *text;
-    uint32_t size;
-    uint32_t hash; /* so that looking for one among many costs no comparison of long texts */
-};
-
 struct session {
     struct subscriber subscriber; /* first: the subscriber of a session is the session */
     struct timer timer;           /* while there is no connection: the will or the end, whichever is first */
@@ -37,8 +32,7 @@ struct session {
     uint64_t number;              /* unique in the life of the broker */
     struct client *client;        /* NULL while there is no connection */
 
-    struct filter *filters;
-    uint32_t filter_count, filter_capacity;
+    struct filters filters;
 
     struct outgoing *inflight; /* with packet id, in the order of their first sending */
     struct outgoing *resend;   /* first of inflight not yet sent on this connection */
