@@ -15,6 +15,7 @@ static const struct command commands[] = {
     {"members", "list the brokers it sees", command_members},
     {"registry", "list who publishes and subscribes to what, where", command_registry},
     {"links", "list its links to other brokers, with counters", command_links},
+    {"bench", "put a load on any MQTT broker: throughput, latency, losses", command_bench},
 };
 
 int main(int argc, char **argv) {
