@@ -144,9 +144,13 @@ bool session_has_room(const struct broker *broker, const struct session *session
 static struct outgoing *outgoing_new(struct message *message, const struct delivery *delivery) {
     size_t identifiers_size = delivery->identifier_count * sizeof delivery->identifiers[0];
     struct outgoing *outgoing = malloc(outgoing_size(delivery->identifier_count));
+    struct message *held = outgoing != NULL ? message_ref(message) : NULL;
 
-    if (outgoing == NULL) return NULL;
-    *outgoing = (struct outgoing){.message = message_ref(message),
+    if (held == NULL) {
+        free(outgoing);
+        return NULL;
+    }
+    *outgoing = (struct outgoing){.message = held,
                                   .qos = delivery->qos,
                                   .retain = delivery->retain,
                                   .identifier_count = (uint16_t)delivery->identifier_count};

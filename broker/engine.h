@@ -98,8 +98,9 @@ struct stamp clock_stamp(struct broker *broker, uint64_t now_ms);
 void notes_free(struct broker *broker);
 
 /* route.c: a publication of a client here, or a will: retained if it says so, to sessions and peers. The message must
- * have no other holder yet: its stamp is set here. */
-void route_local(struct broker *broker, uint64_t now_ms, struct message *message);
+ * be borrowed or have no other holder yet: its stamp is set here.
+ * Returns -1 when memory is short and nothing happened; what is not borrowed is always routed. */
+int route_local(struct broker *broker, uint64_t now_ms, struct message *message);
 
 /* held.c */
 /* Sends the SUBACK now, then the retained messages, and frees it. */

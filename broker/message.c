@@ -27,6 +27,7 @@ struct message *message_new(const struct message *template) {
     if (message == NULL) return NULL;
     *message = *template;
     message->references = 1;
+    message->copy = NULL;
     at = (uint8_t *)(message + 1);
     message->topic = (const char *)at;
     at = append(at, template->topic, template->topic_size);
@@ -37,8 +38,15 @@ struct message *message_new(const struct message *template) {
     return message;
 }
 
+bool message_keep(struct message *message) {
+    if (message->references == 0 && message->copy == NULL) message->copy = message_new(message);
+    return message->references > 0 || message->copy != NULL;
+}
+
 struct message *message_ref(struct message *message) {
-    assert(message->references > 0 && message->references < UINT32_MAX);
+    if (!message_keep(message)) return NULL;
+    if (message->references == 0) message = message->copy;
+    assert(message->references < UINT32_MAX);
     message->references++;
     return message;
 }
@@ -47,6 +55,12 @@ void message_unref(struct message *message) {
     if (message == NULL) return;
     assert(message->references > 0);
     if (--message->references == 0) free(message);
+}
+
+void message_return(struct message *message) {
+    assert(message->references == 0);
+    message_unref(message->copy);
+    message->copy = NULL;
 }
 
 uint32_t message_expiry_left_s(const struct message *message, uint64_t now_ms) {

@@ -6,6 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Stripped properties up to this size need no allocation. */
+enum { STRIP_SMALL = 256 };
+
 /* Keeps the topic under its alias (MQTT 5.0 section 3.3.2.3.4). */
 static enum mqtt_reason alias_set(struct broker *broker, struct client *client, uint16_t alias,
                                   struct mqtt_view topic) {
@@ -31,25 +34,50 @@ static enum mqtt_reason resolve_alias(struct broker *broker, struct client *clie
     return MQTT_SUCCESS;
 }
 
-/* NULL when memory is short. */
-static struct message *message_of(uint64_t now_ms, const struct client *client, const struct mqtt_publish *publish) {
-    struct message template = {.qos = publish->qos,
-                               .retain = publish->retain,
-                               .topic = (const char *)publish->topic.bytes,
-                               .topic_size = publish->topic.size,
-                               .payload = publish->payload.bytes,
-                               .payload_size = publish->payload.size,
-                               .properties = publish->properties.bytes,
-                               .properties_size = publish->properties.size,
-                               .publisher = client->session->number,
-                               .expires_at_ms = UINT64_MAX};
-    struct message *message;
+/* Borrowed, from the packet. */
+static struct message message_of(uint64_t now_ms, const struct client *client, const struct mqtt_publish *publish) {
+    struct message message = {.qos = publish->qos,
+                              .retain = publish->retain,
+                              .topic = (const char *)publish->topic.bytes,
+                              .topic_size = publish->topic.size,
+                              .payload = publish->payload.bytes,
+                              .payload_size = publish->payload.size,
+                              .properties = publish->properties.bytes,
+                              .properties_size = publish->properties.size,
+                              .publisher = client->session->number,
+                              .expires_at_ms = UINT64_MAX};
 
-    if (publish->expiry_s != UINT32_MAX) template.expires_at_ms = now_ms + publish->expiry_s * 1000ull;
-    message = message_new(&template);
-    if (message != NULL && publish->has_hop_properties)
-        message->properties_size = props_strip((uint8_t *)(uintptr_t)message->properties, message->properties_size);
+    if (publish->expiry_s != UINT32_MAX) message.expires_at_ms = now_ms + publish->expiry_s * 1000ull;
     return message;
+}
+
+/* Takes the properties of this hop out, in a copy that is small as a rule. -1 when memory is short. */
+static int strip(struct message *message, uint8_t small[STRIP_SMALL], uint8_t **large) {
+    uint8_t *copy = small;
+
+    if (message->properties_size > STRIP_SMALL) copy = *large = malloc(message->properties_size);
+    if (copy == NULL) return -1;
+    memcpy(copy, message->properties, message->properties_size);
+    message->properties = copy;
+    message->properties_size = props_strip(copy, message->properties_size);
+    return 0;
+}
+
+/* Returns -1 when memory is short and nothing happened. */
+static int publish_on(struct broker *broker, uint64_t now_ms, const struct client *client,
+                      const struct mqtt_publish *publish) {
+    struct message message = message_of(now_ms, client, publish);
+    uint8_t small[STRIP_SMALL], *large = NULL;
+    int result = publish->has_hop_properties ? strip(&message, small, &large) : 0;
+
+    if (result == 0 && message.qos == 2 && session_received_add(client->session, publish->packet_id) < 0) result = -1;
+    if (result == 0) {
+        result = route_local(broker, now_ms, &message);
+        if (result != 0 && message.qos == 2) session_received_remove(client->session, publish->packet_id);
+    }
+    message_return(&message);
+    free(large);
+    return result;
 }
 
 static void acknowledge(struct broker *broker, struct client *client, const struct mqtt_publish *publish) {
@@ -73,7 +101,6 @@ static enum mqtt_reason check_qos2(struct broker *broker, const struct client *c
 void on_publish(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
                 struct mqtt_view body) {
     struct mqtt_publish publish;
-    struct message *message;
     bool again = false;
     enum mqtt_reason reason = mqtt_decode_publish(client->version, frame, body, &publish);
 
@@ -88,14 +115,10 @@ void on_publish(struct broker *broker, uint64_t now_ms, struct client *client, c
         return;
     }
     broker->counters.publications_received++;
-    message = message_of(now_ms, client, &publish);
-    if (message == NULL || (publish.qos == 2 && session_received_add(client->session, publish.packet_id) < 0)) {
+    if (publish_on(broker, now_ms, client, &publish) != 0) {
         /* Not acknowledged, so the client still has it. */
-        message_unref(message);
         client_end(broker, now_ms, client, MQTT_QUOTA_EXCEEDED, WILL_DUE);
         return;
     }
-    route_local(broker, now_ms, message);
-    message_unref(message);
     acknowledge(broker, client, &publish);
 }

@@ -58,7 +58,9 @@ enum outbox_result outbox_put(struct outbox *outbox, struct message *message, bo
         if (outbox->bytes + cost > limit) return OUTBOX_FULL;
     }
     if (make_room(outbox)) return OUTBOX_NO_MEMORY;
-    *entry_at(outbox, outbox->end++) = (struct outbox_entry){.message = message_ref(message), .snapshot = snapshot};
+    struct message *held = message_ref(message);
+    if (!held) return OUTBOX_NO_MEMORY;
+    *entry_at(outbox, outbox->end++) = (struct outbox_entry){.message = held, .snapshot = snapshot};
     *(snapshot ? &outbox->snapshot_bytes : &outbox->bytes) += cost;
     return OUTBOX_OK;
 }

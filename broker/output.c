@@ -100,17 +100,18 @@ int output_append(struct output *output, struct chunk_pool *pool, const void *by
 
 uint8_t *output_append_message(struct output *output, struct chunk_pool *pool, size_t head_size,
                                struct message *message) {
-    struct chunk *payload = malloc(sizeof *payload);
+    struct message *held = message_ref(message);
+    struct chunk *payload = held != NULL ? malloc(sizeof *payload) : NULL;
     /* No page for a head alone: of messages just too large to be copied, each would cost four times its bytes. */
     uint8_t *head = payload != NULL ? reserve(output, pool, head_size, head_size) : NULL;
 
     if (head == NULL) {
+        message_unref(held);
         free(payload);
         return NULL;
     }
     output_commit(output, head_size);
-    *payload =
-        (struct chunk){.message = message_ref(message), .bytes = message->payload, .filled = message->payload_size};
+    *payload = (struct chunk){.message = held, .bytes = held->payload, .filled = held->payload_size};
     add_chunk(output, payload);
     output->bytes += message->payload_size;
     return head;

@@ -103,8 +103,9 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-static struct message *make_message(const struct federation *federation, const struct peer *peer,
-                                    const struct publication *publication) {
+/* Borrowed, from the frame. */
+static struct message message_of(const struct federation *federation, const struct peer *peer,
+                                 const struct publication *publication) {
     struct message message = {
         .qos = publication->qos,
         .retain = publication->retain,
@@ -123,7 +124,7 @@ static struct message *make_message(const struct federation *federation, const s
         message.stamp.count = publication->stamp_count;
         memcpy(message.stamp.origin, peer->id.bytes, sizeof message.stamp.origin);
     }
-    return message_new(&message);
+    return message;
 }
 
 /* From the far future: it is delivered, and not retained. */
@@ -150,15 +151,15 @@ static bool take_publication(struct federation *federation, struct peer *peer, c
         if (publication->snapshot) return true;
         plain.retain = false;
     }
-    struct message *message = make_message(federation, peer, publication);
-    if (!message) return false;
-    if (publication->retain) broker_clock_seen(federation->broker, federation->now_ms, &message->stamp);
+    struct message message = message_of(federation, peer, publication);
+    if ((message.qos > 0 || message.retain) && !message_keep(&message)) return false;
+    if (publication->retain) broker_clock_seen(federation->broker, federation->now_ms, &message.stamp);
     peer->totals.publications_received++;
     if (publication->snapshot)
-        broker_merge_retained(federation->broker, federation->now_ms, message);
+        broker_merge_retained(federation->broker, federation->now_ms, &message);
     else
-        broker_deliver_from_peer(federation->broker, federation->now_ms, message);
-    message_unref(message);
+        broker_deliver_from_peer(federation->broker, federation->now_ms, &message);
+    message_return(&message);
     return true;
 }
 

@@ -58,11 +58,13 @@ static struct invite *make_invite(struct peer *peer, const char *topic, size_t s
 static void hold(struct federation *federation, struct peer *peer, struct message *message, uint64_t until_ms) {
     size_t cost = message_cost(message);
     struct hold *held = peer->hold_bytes + cost <= federation->limits.replay_bytes_max ? malloc(sizeof *held) : NULL;
-    if (!held) {
+    struct message *counted = held ? message_ref(message) : NULL;
+    if (!counted) {
+        free(held);
         count_dropped(federation, peer);
         return;
     }
-    held->message = message_ref(message);
+    held->message = counted;
     held->until_ms = until_ms;
     DL_APPEND(peer->holds, held);
     peer->hold_bytes += cost;

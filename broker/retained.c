@@ -124,6 +124,7 @@ enum retained_result retained_set(struct retained *retained, uint64_t now_ms, st
     struct tree_path path;
     struct tree_node *node;
     struct entry *entry;
+    struct message *held;
 
     tree_path_of(&retained->tree, message->topic, message->topic_size, &path);
     node = tree_find(&retained->tree, &path);
@@ -135,10 +136,13 @@ enum retained_result retained_set(struct retained *retained, uint64_t now_ms, st
         entry_drop(retained, entry);
         return RETAINED_STORED;
     }
+    held = message_ref(message);
+    if (held == NULL) return RETAINED_NO_MEMORY;
     if (entry == NULL) {
         entry = calloc(1, sizeof *entry);
         node = entry != NULL ? tree_make(&retained->tree, &path) : NULL;
         if (node == NULL) {
+            message_unref(held);
             free(entry);
             return RETAINED_NO_MEMORY;
         }
@@ -148,7 +152,7 @@ enum retained_result retained_set(struct retained *retained, uint64_t now_ms, st
         unaccount(retained, entry);
         message_unref(entry->message);
     }
-    entry->message = message_ref(message);
+    entry->message = held;
     entry->number = ++retained->sets;
     account(retained, now_ms, entry);
     return RETAINED_STORED;

@@ -102,15 +102,17 @@ static void note_not_retained(struct broker *broker, const struct message *messa
                     (int)(message->topic_size < 120 ? message->topic_size : 120), message->topic);
 }
 
-void route_local(struct broker *broker, uint64_t now_ms, struct message *message) {
+int route_local(struct broker *broker, uint64_t now_ms, struct message *message) {
+    if (message->retain) message->stamp = clock_stamp(broker, now_ms);
+    /* What cannot be queued must not be acknowledged. */
+    if ((message->qos > 0 || message->retain) && !message_keep(message)) return -1;
     if (message->retain) {
-        enum retained_result result;
-        message->stamp = clock_stamp(broker, now_ms);
-        result = retained_set(broker->retained, now_ms, message);
+        enum retained_result result = retained_set(broker->retained, now_ms, message);
         if (result < 0) note_not_retained(broker, message, result);
     }
     route(broker, now_ms, message, true, false);
     federation_published(broker->federation, now_ms, message);
+    return 0;
 }
 
 void broker_deliver_from_peer(struct broker *broker, uint64_t now_ms, struct message *message) {

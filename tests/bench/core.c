@@ -356,7 +356,8 @@ int main(int count, char **texts) {
     double begun;
 
     if (!read_arguments(&bench, count, texts)) {
-        fprintf(stderr, "usage: bench_core one|pairs|fan-out|fan-in|pairs-1|pairs-2 [--OPTION N ...], see its source\n");
+        fprintf(stderr,
+                "usage: bench_core one|pairs|fan-out|fan-in|pairs-1|pairs-2 [--OPTION N ...], see its source\n");
         return 2;
     }
     begin(&bench);
