@@ -16,7 +16,7 @@
 #define DIALS_MAX 100u        /* at a time */
 #define SETUP_SILENCE_S 30.0  /* connecting is given up after this time without progress */
 #define STALL_S 1.0           /* deliveries that do not come for this time are given up */
-#define DRAIN_SILENCE_S 3.0   /* and after the end */
+#define DRAIN_SILENCE_S 2.0   /* and after the end */
 #define TURN_MAX_NS 20000000u /* so that the clock is seen */
 
 static double seconds_since(uint64_t start_ns) {
