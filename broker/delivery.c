@@ -22,31 +22,33 @@ static size_t queue_cost(const struct outgoing *outgoing) {
 }
 
 static void outgoing_free(struct outgoing *outgoing) {
+    share_member_unref(outgoing->member);
     message_unref(outgoing->message);
     free(outgoing);
 }
 
-void session_outgoing_done(struct session *session, struct outgoing *outgoing) {
-    if (outgoing->in_air) session->in_air--;
-    if (session->resend == outgoing) session->resend = outgoing->next;
-    DL_DELETE(session->inflight, outgoing);
-    outgoing_free(outgoing);
+static void unqueue(struct session *session, struct outgoing *outgoing) {
+    DL_DELETE(session->queue, outgoing);
+    session->queue_count--;
+    session->queue_bytes -= queue_cost(outgoing);
 }
 
-static struct outgoing *queue_take(struct session *session) {
-    struct outgoing *first = session->queue;
-
-    DL_DELETE(session->queue, first);
-    session->queue_count--;
-    session->queue_bytes -= queue_cost(first);
-    return first;
+void session_outgoing_done(struct session *session, struct outgoing *outgoing) {
+    if (outgoing->packet_id == 0) {
+        unqueue(session, outgoing);
+    } else {
+        if (outgoing->in_air) session->in_air--;
+        if (session->resend == outgoing) session->resend = outgoing->next;
+        DL_DELETE(session->inflight, outgoing);
+    }
+    outgoing_free(outgoing);
 }
 
 void session_drop_outgoing(struct session *session) {
     while (session->inflight != NULL)
         session_outgoing_done(session, session->inflight);
     while (session->queue != NULL)
-        outgoing_free(queue_take(session));
+        session_outgoing_done(session, session->queue);
 }
 
 /* The ids in flight were given out in turn, so the next one can only meet the oldest. */
@@ -119,16 +121,58 @@ void session_pump(struct broker *broker, uint64_t now_ms, struct session *sessio
             send_next(broker, now_ms, session);
             continue;
         }
-        if (session->queue == NULL) return;
-        outgoing = queue_take(session);
+        outgoing = session->queue;
+        if (outgoing == NULL) return;
         if (outgoing->message->expires_at_ms <= now_ms) {
-            outgoing_free(outgoing); /* MQTT-3.3.2-5 */
+            session_outgoing_done(session, outgoing); /* MQTT-3.3.2-5 */
             continue;
         }
+        unqueue(session, outgoing);
         outgoing->packet_id = next_packet_id(session);
         DL_APPEND(session->inflight, outgoing);
         session->resend = outgoing;
     }
+}
+
+/* Nothing is before it. */
+static bool sends_at_once(const struct broker *broker, const struct session *session) {
+    return may_send(broker, session) && session->resend == NULL && session->queue == NULL;
+}
+
+static bool queue_takes(const struct broker *broker, const struct session *session, const struct message *message,
+                        const struct delivery *delivery) {
+    return session->queue_count < broker->limits.queue_messages_max &&
+           session->queue_bytes + outgoing_size(delivery->identifier_count) + message_cost(message) <=
+               broker->limits.queue_bytes_max;
+}
+
+/* Whether the packet is one that the client takes (MQTT-3.1.2-24). */
+static bool fits(const struct session *session, const struct message *message, const struct delivery *delivery) {
+    const struct client *client = session->client;
+    struct mqtt_sending sending;
+    uint32_t packet_size;
+
+    if (client == NULL || client->packet_size_max == UINT32_MAX) return true;
+    sending = (struct mqtt_sending){.version = client->version,
+                                    .qos = delivery->qos,
+                                    .expiry_left_s = message->expires_at_ms == UINT64_MAX ? UINT32_MAX : 0,
+                                    .identifiers = delivery->identifiers,
+                                    .identifier_count = delivery->identifier_count,
+                                    .message = message};
+    mqtt_publish_head_size(&sending, &packet_size);
+    return packet_size <= client->packet_size_max;
+}
+
+enum session_readiness session_readiness(const struct broker *broker, const struct session *session,
+                                         const struct message *message, const struct delivery *delivery) {
+    const struct client *client = session->client;
+
+    if (!fits(session, message, delivery)) return SESSION_FULL;
+    if (delivery->qos == 0)
+        return client != NULL && client->doom == 0 && !client_output_full(broker, client) ? SESSION_SENDS
+                                                                                          : SESSION_FULL;
+    if (sends_at_once(broker, session)) return SESSION_SENDS;
+    return queue_takes(broker, session, message, delivery) ? SESSION_QUEUES : SESSION_FULL;
 }
 
 bool session_has_room(const struct broker *broker, const struct session *session, uint8_t qos) {
@@ -136,9 +180,8 @@ bool session_has_room(const struct broker *broker, const struct session *session
 
     if (client == NULL || client->doom != 0) return false;
     if (qos == 0) return !client_output_full(broker, client);
-    return (may_send(broker, session) && session->resend == NULL && session->queue == NULL) ||
-           (session->queue_count < broker->limits.queue_messages_max / 2 &&
-            session->queue_bytes < broker->limits.queue_bytes_max / 2);
+    return sends_at_once(broker, session) || (session->queue_count < broker->limits.queue_messages_max / 2 &&
+                                              session->queue_bytes < broker->limits.queue_bytes_max / 2);
 }
 
 static struct outgoing *outgoing_new(struct message *message, const struct delivery *delivery) {
@@ -150,7 +193,9 @@ static struct outgoing *outgoing_new(struct message *message, const struct deliv
         free(outgoing);
         return NULL;
     }
+    if (delivery->member != NULL) share_member_ref(delivery->member);
     *outgoing = (struct outgoing){.message = held,
+                                  .member = delivery->member,
                                   .qos = delivery->qos,
                                   .retain = delivery->retain,
                                   .identifier_count = (uint16_t)delivery->identifier_count};
@@ -167,10 +212,7 @@ void session_deliver(struct broker *broker, uint64_t now_ms, struct session *ses
         return;
     }
     /* What can be sent at once passes through the queue too, but is not held to its limits. */
-    if (!(may_send(broker, session) && session->resend == NULL && session->queue == NULL) &&
-        (session->queue_count >= broker->limits.queue_messages_max ||
-         session->queue_bytes + outgoing_size(delivery->identifier_count) + message_cost(message) >
-             broker->limits.queue_bytes_max)) {
+    if (!sends_at_once(broker, session) && !queue_takes(broker, session, message, delivery)) {
         broker->counters.dropped_queue_full++;
         return;
     }

@@ -2,6 +2,7 @@
 
 #include "broker/engine.h"
 #include "broker/hash.h"
+#include "broker/topic.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,7 @@ struct session *session_new(struct broker *broker, const void *client_id, size_t
 }
 
 void session_free(struct session *session) {
+    share_forget(session);
     filters_deinit(&session->filters);
     session_drop_outgoing(session);
     free(session->received);
@@ -57,10 +59,12 @@ void session_end(struct broker *broker, uint64_t now_ms, struct session *session
 
     for (uint32_t i = 0; i < session->filters.count; i++) {
         const struct filter *filter = &session->filters.items[i];
-        subs_remove(broker->subs, filter->text, filter->size, &session->subscriber);
-        federation_unsubscribed(broker->federation, now_ms, filter->text, filter->size);
+        size_t inner = topic_share_split(filter->text, filter->size);
+        if (inner == 0) subs_remove(broker->subs, filter->text, filter->size, &session->subscriber);
+        federation_unsubscribed(broker->federation, now_ms, filter->text + inner, filter->size - inner);
     }
     broker->counters.subscriptions -= session->filters.count;
+    share_end(broker, now_ms, session);
     timer_clear(&broker->session_timers, &session->timer);
     HASH_DEL(broker->sessions, session);
     broker->counters.sessions--;
@@ -76,6 +80,7 @@ void session_attach(struct broker *broker, struct session *session, struct clien
     session->will = NULL;
     session->client = client;
     client->session = session;
+    share_attach(session);
 }
 
 static void set_timer(struct broker *broker, struct session *session) {
@@ -108,6 +113,7 @@ void session_detach(struct broker *broker, uint64_t now_ms, struct session *sess
         session_end(broker, now_ms, session);
         return;
     }
+    share_detach(broker, now_ms, session);
     if (session->expiry_s != UINT32_MAX) session->expires_at_ms = now_ms + session->expiry_s * 1000ull;
     if (session->will != NULL) session->will_due_ms = now_ms + session->will_delay_s * 1000ull;
     set_timer(broker, session);
@@ -127,21 +133,36 @@ bool session_holds(const struct broker *broker, const struct session *session, c
     return filters_find(&session->filters, broker->seed, filter, size) < session->filters.count;
 }
 
+/* Into the tree, or into the group that stands there for it. */
+static enum subs_result enter(struct broker *broker, struct session *session, const char *filter, size_t size,
+                              const struct subscription *subscription) {
+    return topic_share_split(filter, size) != 0
+               ? share_join(broker, session, filter, size, subscription)
+               : subs_add(broker->subs, filter, size, &session->subscriber, subscription);
+}
+
+static void leave(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter, size_t size) {
+    if (topic_share_split(filter, size) != 0)
+        share_leave(broker, now_ms, session, filter, size);
+    else
+        subs_remove(broker->subs, filter, size, &session->subscriber);
+}
+
 enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter,
                                    size_t size, const struct subscription *subscription) {
+    size_t inner = topic_share_split(filter, size);
     enum subs_result result;
 
-    if (session_holds(broker, session, filter, size))
-        return subs_add(broker->subs, filter, size, &session->subscriber, subscription);
+    if (session_holds(broker, session, filter, size)) return enter(broker, session, filter, size, subscription);
     if (filters_add(&session->filters, broker->seed, filter, size) != 0) return SUBS_NO_MEMORY;
-    result = subs_add(broker->subs, filter, size, &session->subscriber, subscription);
+    result = enter(broker, session, filter, size, subscription);
     if (result == SUBS_NO_MEMORY) {
         filters_remove(&session->filters, session->filters.count - 1);
         return result;
     }
     /* A subscription that the other brokers cannot be told of would miss what they publish: better none. */
-    if (federation_subscribed(broker->federation, now_ms, filter, size) != 0) {
-        subs_remove(broker->subs, filter, size, &session->subscriber);
+    if (federation_subscribed(broker->federation, now_ms, filter + inner, size - inner) != 0) {
+        leave(broker, now_ms, session, filter, size);
         filters_remove(&session->filters, session->filters.count - 1);
         return SUBS_NO_MEMORY;
     }
@@ -152,11 +173,12 @@ enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struc
 enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, struct session *session,
                                      const char *filter, size_t size) {
     uint32_t position = filters_find(&session->filters, broker->seed, filter, size);
+    size_t inner = topic_share_split(filter, size);
 
     if (position == session->filters.count) return SUBS_NOT_FOUND;
-    subs_remove(broker->subs, filter, size, &session->subscriber);
+    leave(broker, now_ms, session, filter, size);
     filters_remove(&session->filters, position);
     broker->counters.subscriptions--;
-    federation_unsubscribed(broker->federation, now_ms, filter, size);
+    federation_unsubscribed(broker->federation, now_ms, filter + inner, size - inner);
     return SUBS_OK;
 }
