@@ -1,5 +1,6 @@
 #include "broker/broker.h"
 
+#include "broker/durable.h"
 #include "broker/engine.h"
 
 #include <assert.h>
@@ -7,6 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
+
+static void on_retained_change(void *context, uint64_t now_ms, const struct message *message, bool is_set) {
+    struct broker *broker = context;
+
+    if (is_set)
+        durable_retained(broker, now_ms, message);
+    else
+        durable_retained_end(broker, message);
+}
 
 struct broker *broker_new(const struct broker_options *options, uint64_t now_ms) {
     struct broker *broker = calloc(1, sizeof *broker);
@@ -20,11 +30,13 @@ struct broker *broker_new(const struct broker_options *options, uint64_t now_ms)
     memcpy(broker->id, options->id, sizeof broker->id);
     broker->seed = options->seed;
     broker->now_ms = now_ms;
+    broker->journal.is_on = options->durable;
+    broker->journal.bytes_max = broker->limits.journal_bytes_max;
     show_refill(broker);
-    names_init(&broker->shares, options->seed);
     broker->subs = subs_new(options->seed);
     broker->retained =
         retained_new(broker->limits.retained_bytes_max, broker->limits.retained_messages_max, options->seed);
+    if (broker->retained != NULL && options->durable) retained_watch(broker->retained, on_retained_change, broker);
     federation.subs = broker->subs;
     federation.retained = broker->retained;
     if (broker->subs != NULL && broker->retained != NULL) broker->federation = federation_new(&federation, now_ms);
@@ -46,13 +58,13 @@ void broker_free(struct broker *broker) {
         HASH_DEL(broker->sessions, session);
         session_free(session);
     }
-    assert(broker->shares.count == 0);
-    names_deinit(&broker->shares);
     federation_free(broker->federation);
     retained_free(broker->retained);
     subs_free(broker->subs);
     chunk_pool_deinit(&broker->chunks);
     notes_free(broker);
+    journal_discard(&broker->journal);
+    free(broker->paused);
     free(broker->slots);
     free(broker->hits);
     free(broker->hit_scratch);
@@ -110,11 +122,13 @@ broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, const s
 void broker_client_input(struct broker *broker, uint64_t now_ms, broker_handle handle, const uint8_t *bytes,
                          size_t size) {
     struct client *client = client_find(broker, handle);
+    uint64_t before = broker->journal.last;
 
     broker->now_ms = now_ms;
     if (client == NULL || client->state == CLIENT_ENDED) return;
     broker->counters.bytes_received += size;
     client_input(broker, now_ms, client, bytes, size);
+    pause_check(broker, client, before);
     show_wake(broker, client); /* it may have acknowledged */
     broker_settle(broker);
 }
@@ -169,11 +183,6 @@ bool broker_client_ended(const struct broker *broker, broker_handle handle) {
     const struct client *client = client_find(broker, handle);
 
     return client == NULL || client->state == CLIENT_ENDED;
-}
-
-bool broker_client_paused(const struct broker *broker, broker_handle client) {
-    (void)broker, (void)client;
-    return false;
 }
 
 void broker_stop(struct broker *broker, uint64_t now_ms) {

@@ -40,7 +40,9 @@ struct broker_limits {
     uint32_t topic_size_max;   /* bytes of a topic name or filter: 65,535 */
     uint32_t topic_levels_max; /* levels of one: 128, which is also the most that can be set */
     uint32_t publish_rate_max; /* publications per second and client, bursts of one second's worth: 0, no limit */
-    uint64_t journal_bytes_max;    /* records given for the store and not yet durable: 64 MiB */
+    uint64_t journal_bytes_max;    /* records made and not yet durable: 64 MiB. Above half of it clients that make more
+                                      are paused; above it, publications the store would have to keep are refused; at
+                                      twice it the journal is dropped, to begin anew with the whole state */
     uint32_t sys_interval_s;       /* between two rounds of $SYS topics: 10; 0xFFFFFFFF means none */
     uint32_t connect_timeout_ms;   /* from open to a whole CONNECT: 10,000 */
     uint32_t session_expiry_max_s; /* longest life of a session without connection; 0xFFFFFFFF means for ever: 7 days */
@@ -171,20 +173,23 @@ bool broker_client_paused(const struct broker *broker, broker_handle client);
 
 /* ---- what must outlive a crash (options.durable) ---- */
 
-/* At the start, before anything else: what the store holds, as records in this order: all sessions, subscriptions,
- * messages, queued (by position), received and retained ones. Then broker_restored(). A record that refers to what is
- * not there is left out and noted. */
+/* At the start, after broker_set_wall_offset() and before anything else: what the store holds, as records in this
+ * order: all sessions, subscriptions, messages, queued (by position), received and retained ones. Then
+ * broker_restored(). A record that refers to what is not there is left out and noted. */
 void broker_restore(struct broker *broker, uint64_t now_ms, const struct record *record);
 /* That was all. Wills and expiries that fell due meanwhile happen at the next tick. first_number is larger than every
- * number of a session, message or position in the store. */
-void broker_restored(struct broker *broker, uint64_t now_ms, uint64_t first_number);
+ * number of a session, message or position in the store. False if memory was short and some of it is missing: do not
+ * serve then, or it is lost. */
+bool broker_restored(struct broker *broker, uint64_t now_ms, uint64_t first_number);
 
 struct broker_journal {
     uint8_t *bytes; /* records (record.h) one after the other; the caller's, to free() */
     size_t size;
     uint64_t last; /* number of the last of them; the first ever is 1 */
 };
-/* The records made since the last call; false if there are none. */
+/* The records made since the last call; false if there are none. They only mean something together: one transaction, or
+ * several takes in one. A journal that was dropped begins anew here, with RECORD_RESET and the whole state, once the
+ * store does not fail. */
 bool broker_take_journal(struct broker *broker, struct broker_journal *journal);
 /* The records up to this number are on the disk: what waited for them (PUBACK, PUBREC, PUBREL, PUBCOMP, SUBACK,
  * UNSUBACK, CONNACK, QoS 2 publications) goes out. */
@@ -220,6 +225,7 @@ struct broker_counters {
     uint64_t dropped_queue_full;    /* QoS 1 and 2 */
     uint64_t bytes_received, bytes_sent;
     uint64_t client_timeouts;
+    uint64_t publications_refused; /* of QoS 1 and 2, as the store could not keep them */
 };
 void broker_read_counters(const struct broker *broker, struct broker_counters *out);
 

@@ -1,5 +1,6 @@
 #include "broker/client.h"
 
+#include "broker/acks.h"
 #include "broker/engine.h"
 
 #include <stdlib.h>
@@ -94,6 +95,7 @@ void client_free(struct broker *broker, struct client *client) {
         }
     }
     timer_clear(&broker->client_timers, &client->timer);
+    acks_drop(broker, client);
     drop_aliases(broker, client);
     drop_partial(client);
     output_deinit(&client->output, &broker->chunks);
@@ -120,6 +122,10 @@ bool client_output_full(const struct broker *broker, const struct client *client
 }
 
 void client_send(struct broker *broker, struct client *client, const void *packet, size_t size) {
+    if (client->muted) {
+        acks_send(broker, client, ACK_FREE, packet, size, 0);
+        return;
+    }
     if (client->output.bytes / 2 > broker->limits.output_bytes_max ||
         output_append(&client->output, &broker->chunks, packet, size) != 0) {
         client_doom(broker, client, MQTT_QUOTA_EXCEEDED);
@@ -176,11 +182,12 @@ void client_end(struct broker *broker, uint64_t now_ms, struct client *client, e
     if (client->state == CLIENT_ENDED) return;
     if (client->state == CLIENT_CONNECTED) {
         broker->counters.clients_connected--;
-        if (reason != MQTT_SUCCESS && client->version >= MQTT_50) say_why(broker, client, reason);
+        if (reason != MQTT_SUCCESS && client->version >= MQTT_50 && !client->muted) say_why(broker, client, reason);
     }
     client->state = CLIENT_ENDED;
     client->session = NULL;
     timer_clear(&broker->client_timers, &client->timer);
+    acks_drop(broker, client);
     drop_aliases(broker, client);
     drop_partial(client);
     held_forget_client(broker, client);
@@ -209,7 +216,8 @@ void client_fault_because(struct broker *broker, uint64_t now_ms, struct client 
 }
 
 void client_timeout(struct broker *broker, uint64_t now_ms, struct client *client) {
-    uint64_t due_ms = client->heard_ms + client->keep_alive_s * 1500u;
+    uint64_t heard_ms = client->paused ? now_ms : client->heard_ms; /* who is not read cannot be heard */
+    uint64_t due_ms = heard_ms + client->keep_alive_s * 1500u;
 
     if (client->state == CLIENT_CONNECTED && due_ms > now_ms) {
         timer_set(&broker->client_timers, &client->timer, due_ms);

@@ -6,6 +6,7 @@
 #include "broker/output.h"
 #include "broker/timers.h"
 
+struct acks;
 struct held;
 struct session;
 
@@ -32,6 +33,9 @@ struct client {
     struct held *shows;                   /* those of them whose retained messages are under way */
     struct client *show_prev, *show_next; /* of broker.showing */
     bool is_showing;
+    struct acks *acks;     /* what waits for the store; NULL if nothing does */
+    bool muted;            /* its CONNACK waits: nothing else may be sent (MQTT-3.2.0-1) */
+    bool paused;           /* not to be read */
     uint16_t window;       /* QoS 1 and 2 publications it takes unacknowledged */
     uint16_t keep_alive_s; /* 0: none */
     uint8_t state, version;
@@ -63,7 +67,8 @@ void client_fault_because(struct broker *broker, uint64_t now_ms, struct client 
 /* Will be ended with this reason by broker_settle(). */
 void client_doom(struct broker *broker, struct client *client, enum mqtt_reason reason);
 
-/* Queues a control packet. A client that makes us answer without ever reading is doomed. */
+/* Queues a control packet, behind the CONNACK if that waits. A client that makes us answer without ever reading is
+ * doomed. */
 void client_send(struct broker *broker, struct client *client, const void *packet, size_t size);
 
 enum client_sent { CLIENT_SENT, CLIENT_TOO_LARGE, CLIENT_NO_MEMORY };

@@ -55,6 +55,25 @@ bool broker_clock_believes(const struct broker *broker, uint64_t now_ms, uint64_
     return stamp_wall_ms <= latest || stamp_wall_ms - latest <= DAY_MS;
 }
 
+uint64_t clock_wall_of(const struct broker *broker, uint64_t now_ms, uint64_t at_ms) {
+    uint64_t wall = wall_ms(broker, now_ms);
+
+    if (at_ms == UINT64_MAX) return 0;
+    if (at_ms >= now_ms)
+        wall = at_ms - now_ms < UINT64_MAX - wall ? wall + (at_ms - now_ms) : UINT64_MAX;
+    else
+        wall = now_ms - at_ms < wall ? wall - (now_ms - at_ms) : 0;
+    return wall > 0 ? wall : 1;
+}
+
+uint64_t clock_time_of(const struct broker *broker, uint64_t now_ms, uint64_t at_wall_ms) {
+    uint64_t wall = wall_ms(broker, now_ms);
+
+    if (at_wall_ms == 0) return UINT64_MAX;
+    if (at_wall_ms <= wall) return now_ms;
+    return at_wall_ms - wall < UINT64_MAX - now_ms ? now_ms + (at_wall_ms - wall) : UINT64_MAX;
+}
+
 void broker_set_wall_offset(struct broker *broker, int64_t offset_ms) {
     broker->wall_offset_ms = offset_ms;
 }

@@ -1,5 +1,6 @@
+#include "broker/acks.h"
+#include "broker/durable.h"
 #include "broker/engine.h"
-#include "broker/session.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,33 +23,43 @@ static size_t queue_cost(const struct outgoing *outgoing) {
 }
 
 static void outgoing_free(struct outgoing *outgoing) {
-    share_member_unref(outgoing->member);
     message_unref(outgoing->message);
     free(outgoing);
 }
 
-static void unqueue(struct session *session, struct outgoing *outgoing) {
-    DL_DELETE(session->queue, outgoing);
-    session->queue_count--;
-    session->queue_bytes -= queue_cost(outgoing);
+static void inflight_remove(struct session *session, struct outgoing *outgoing) {
+    if (outgoing->in_air) session->in_air--;
+    if (session->resend == outgoing) session->resend = outgoing->next;
+    DL_DELETE(session->inflight, outgoing);
+    session->inflight_count--;
+    outgoing_free(outgoing);
 }
 
-void session_outgoing_done(struct session *session, struct outgoing *outgoing) {
-    if (outgoing->packet_id == 0) {
-        unqueue(session, outgoing);
-    } else {
-        if (outgoing->in_air) session->in_air--;
-        if (session->resend == outgoing) session->resend = outgoing->next;
-        DL_DELETE(session->inflight, outgoing);
-    }
-    outgoing_free(outgoing);
+void session_outgoing_done(struct broker *broker, struct session *session, struct outgoing *outgoing) {
+    durable_done(broker, session, outgoing);
+    inflight_remove(session, outgoing);
+}
+
+static struct outgoing *queue_take(struct session *session) {
+    struct outgoing *first = session->queue;
+
+    DL_DELETE(session->queue, first);
+    session->queue_count--;
+    session->queue_bytes -= queue_cost(first);
+    return first;
+}
+
+static void queue_put(struct session *session, struct outgoing *outgoing) {
+    DL_APPEND(session->queue, outgoing);
+    session->queue_count++;
+    session->queue_bytes += queue_cost(outgoing);
 }
 
 void session_drop_outgoing(struct session *session) {
     while (session->inflight != NULL)
-        session_outgoing_done(session, session->inflight);
+        inflight_remove(session, session->inflight);
     while (session->queue != NULL)
-        session_outgoing_done(session, session->queue);
+        outgoing_free(queue_take(session));
 }
 
 /* The ids in flight were given out in turn, so the next one can only meet the oldest. */
@@ -65,10 +76,11 @@ static uint16_t next_packet_id(struct session *session) {
     return id;
 }
 
-static void send_release(struct broker *broker, struct client *client, uint16_t packet_id) {
+static void send_release(struct broker *broker, struct client *client, const struct outgoing *outgoing) {
     uint8_t packet[MQTT_SMALL_MAX];
+    size_t size = mqtt_encode_ack(packet, client->version, MQTT_PUBREL, outgoing->packet_id, MQTT_SUCCESS);
 
-    client_send(broker, client, packet, mqtt_encode_ack(packet, client->version, MQTT_PUBREL, packet_id, MQTT_SUCCESS));
+    acks_send(broker, client, ACK_PUBREL, packet, size, outgoing->record);
 }
 
 /* Sends what is in flight but not yet on this connection: PUBREL where PUBREC had come, else the PUBLISH. */
@@ -84,104 +96,100 @@ static enum client_sent send_outgoing(struct broker *broker, uint64_t now_ms, st
                                    .message = outgoing->message};
 
     if (outgoing->released) {
-        send_release(broker, session->client, outgoing->packet_id);
+        send_release(broker, session->client, outgoing);
         return CLIENT_SENT;
     }
     sending.expiry_left_s = message_expiry_left_s(outgoing->message, now_ms);
     return client_send_publish(broker, session->client, &sending, outgoing->message);
 }
 
-static bool may_send(const struct broker *broker, const struct session *session) {
-    return session->client != NULL && session->client->doom == 0 && session->in_air < session->client->window &&
-           !client_output_full(broker, session->client);
+static bool is_reachable(const struct broker *broker, const struct session *session) {
+    const struct client *client = session->client;
+
+    return client != NULL && client->doom == 0 && !client->muted && !client_output_full(broker, client);
 }
 
-/* Sends the first of those in flight that this connection has not seen. */
-static void send_next(struct broker *broker, uint64_t now_ms, struct session *session) {
-    struct outgoing *outgoing = session->resend;
-    enum client_sent sent = send_outgoing(broker, now_ms, session, outgoing);
+/* May one more get a packet id? Those that have one but wait for the store count too. */
+static bool may_begin(const struct broker *broker, const struct session *session) {
+    return is_reachable(broker, session) && session->inflight_count < session->client->window;
+}
 
-    if (sent == CLIENT_NO_MEMORY) {
-        client_doom(broker, session->client, MQTT_QUOTA_EXCEEDED);
+/* A client must never see a QoS 2 packet id that a crash could make us forget, and give to another publication; nor a
+ * PUBREL that a crash could turn back into a PUBLISH. */
+static bool waits_for_store(const struct broker *broker, const struct outgoing *outgoing) {
+    return outgoing->qos == 2 && !journal_has(&broker->journal, outgoing->record);
+}
+
+static void begin(struct session *session, struct outgoing *outgoing) {
+    outgoing->packet_id = next_packet_id(session);
+    DL_APPEND(session->inflight, outgoing);
+    session->inflight_count++;
+    if (session->resend == NULL) session->resend = outgoing;
+}
+
+/* The first of the queue gets its packet id, unless it is late (MQTT-3.3.2-5). */
+static void begin_next(struct broker *broker, uint64_t now_ms, struct session *session) {
+    struct outgoing *outgoing = queue_take(session);
+
+    if (outgoing->message->expires_at_ms <= now_ms) {
+        durable_done(broker, session, outgoing);
+        outgoing_free(outgoing);
         return;
     }
+    begin(session, outgoing);
+    durable_sent(broker, session, outgoing);
+}
+
+/* Sends the first of those in flight that this connection has not seen; false if it has to wait. */
+static bool send_next(struct broker *broker, uint64_t now_ms, struct session *session) {
+    struct outgoing *outgoing = session->resend;
+    enum client_sent sent;
+
+    if (waits_for_store(broker, outgoing)) {
+        acks_await(broker, session->client, outgoing->record);
+        return false;
+    }
+    if (!outgoing->sent && outgoing->message->expires_at_ms <= now_ms) {
+        session_outgoing_done(broker, session, outgoing); /* it was late while it waited (MQTT-3.3.2-5) */
+        return true;
+    }
+    sent = send_outgoing(broker, now_ms, session, outgoing);
+    if (sent == CLIENT_NO_MEMORY) {
+        client_doom(broker, session->client, MQTT_QUOTA_EXCEEDED);
+        return false;
+    }
     if (sent == CLIENT_TOO_LARGE) {
-        session_outgoing_done(session, outgoing); /* as if it had been delivered (MQTT-3.1.2-25) */
-        return;
+        session_outgoing_done(broker, session, outgoing); /* as if it had been delivered (MQTT-3.1.2-25) */
+        return true;
     }
     outgoing->sent = outgoing->in_air = true;
     session->in_air++;
     session->resend = outgoing->next;
+    return true;
 }
 
 void session_pump(struct broker *broker, uint64_t now_ms, struct session *session) {
-    while (may_send(broker, session)) {
-        struct outgoing *outgoing;
-        if (session->resend != NULL) {
-            send_next(broker, now_ms, session);
-            continue;
-        }
-        outgoing = session->queue;
-        if (outgoing == NULL) return;
-        if (outgoing->message->expires_at_ms <= now_ms) {
-            session_outgoing_done(session, outgoing); /* MQTT-3.3.2-5 */
-            continue;
-        }
-        unqueue(session, outgoing);
-        outgoing->packet_id = next_packet_id(session);
-        DL_APPEND(session->inflight, outgoing);
-        session->resend = outgoing;
+    for (;;) {
+        while (session->queue != NULL && may_begin(broker, session))
+            begin_next(broker, now_ms, session);
+        if (session->resend == NULL || !is_reachable(broker, session) || session->in_air >= session->client->window ||
+            !send_next(broker, now_ms, session))
+            return;
     }
 }
 
-/* Nothing is before it. */
-static bool sends_at_once(const struct broker *broker, const struct session *session) {
-    return may_send(broker, session) && session->resend == NULL && session->queue == NULL;
-}
-
-static bool queue_takes(const struct broker *broker, const struct session *session, const struct message *message,
-                        const struct delivery *delivery) {
-    return session->queue_count < broker->limits.queue_messages_max &&
-           session->queue_bytes + outgoing_size(delivery->identifier_count) + message_cost(message) <=
-               broker->limits.queue_bytes_max;
-}
-
-/* Whether the packet is one that the client takes (MQTT-3.1.2-24). */
-static bool fits(const struct session *session, const struct message *message, const struct delivery *delivery) {
-    const struct client *client = session->client;
-    struct mqtt_sending sending;
-    uint32_t packet_size;
-
-    if (client == NULL || client->packet_size_max == UINT32_MAX) return true;
-    sending = (struct mqtt_sending){.version = client->version,
-                                    .qos = delivery->qos,
-                                    .expiry_left_s = message->expires_at_ms == UINT64_MAX ? UINT32_MAX : 0,
-                                    .identifiers = delivery->identifiers,
-                                    .identifier_count = delivery->identifier_count,
-                                    .message = message};
-    mqtt_publish_head_size(&sending, &packet_size);
-    return packet_size <= client->packet_size_max;
-}
-
-enum session_readiness session_readiness(const struct broker *broker, const struct session *session,
-                                         const struct message *message, const struct delivery *delivery) {
-    const struct client *client = session->client;
-
-    if (!fits(session, message, delivery)) return SESSION_FULL;
-    if (delivery->qos == 0)
-        return client != NULL && client->doom == 0 && !client_output_full(broker, client) ? SESSION_SENDS
-                                                                                          : SESSION_FULL;
-    if (sends_at_once(broker, session)) return SESSION_SENDS;
-    return queue_takes(broker, session, message, delivery) ? SESSION_QUEUES : SESSION_FULL;
+/* Nothing is before it, and it may have a packet id now. */
+static bool goes_at_once(const struct broker *broker, const struct session *session) {
+    return session->queue == NULL && may_begin(broker, session);
 }
 
 bool session_has_room(const struct broker *broker, const struct session *session, uint8_t qos) {
     const struct client *client = session->client;
 
-    if (client == NULL || client->doom != 0) return false;
+    if (client == NULL || client->doom != 0 || client->muted) return false;
     if (qos == 0) return !client_output_full(broker, client);
-    return sends_at_once(broker, session) || (session->queue_count < broker->limits.queue_messages_max / 2 &&
-                                              session->queue_bytes < broker->limits.queue_bytes_max / 2);
+    return goes_at_once(broker, session) || (session->queue_count < broker->limits.queue_messages_max / 2 &&
+                                             session->queue_bytes < broker->limits.queue_bytes_max / 2);
 }
 
 static struct outgoing *outgoing_new(struct message *message, const struct delivery *delivery) {
@@ -193,9 +201,7 @@ static struct outgoing *outgoing_new(struct message *message, const struct deliv
         free(outgoing);
         return NULL;
     }
-    if (delivery->member != NULL) share_member_ref(delivery->member);
     *outgoing = (struct outgoing){.message = held,
-                                  .member = delivery->member,
                                   .qos = delivery->qos,
                                   .retain = delivery->retain,
                                   .identifier_count = (uint16_t)delivery->identifier_count};
@@ -205,14 +211,17 @@ static struct outgoing *outgoing_new(struct message *message, const struct deliv
 
 void session_deliver(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message,
                      const struct delivery *delivery) {
+    bool at_once = goes_at_once(broker, session);
     struct outgoing *outgoing;
 
     if (delivery->qos == 0) {
         session_deliver_qos0(broker, now_ms, session, message, delivery);
         return;
     }
-    /* What can be sent at once passes through the queue too, but is not held to its limits. */
-    if (!sends_at_once(broker, session) && !queue_takes(broker, session, message, delivery)) {
+    if (message->expires_at_ms <= now_ms) return; /* MQTT-3.3.2-5 */
+    if (!at_once && (session->queue_count >= broker->limits.queue_messages_max ||
+                     session->queue_bytes + outgoing_size(delivery->identifier_count) + message_cost(message) >
+                         broker->limits.queue_bytes_max)) {
         broker->counters.dropped_queue_full++;
         return;
     }
@@ -222,8 +231,12 @@ void session_deliver(struct broker *broker, uint64_t now_ms, struct session *ses
         if (session->client != NULL) client_doom(broker, session->client, MQTT_QUOTA_EXCEEDED);
         return;
     }
-    DL_APPEND(session->queue, outgoing);
-    session->queue_count++;
-    session->queue_bytes += queue_cost(outgoing);
+    if (!at_once) {
+        queue_put(session, outgoing);
+        durable_queued(broker, now_ms, session, outgoing);
+        return;
+    }
+    begin(session, outgoing);
+    durable_queued(broker, now_ms, session, outgoing);
     session_pump(broker, now_ms, session);
 }

@@ -6,7 +6,7 @@ void session_deliver_qos0(struct broker *broker, uint64_t now_ms, struct session
     struct client *client = session->client;
     struct mqtt_sending sending;
 
-    if (client == NULL || client->doom != 0) return;
+    if (client == NULL || client->doom != 0 || client->muted) return;
     if (client_output_full(broker, client)) {
         broker->counters.dropped_qos0++;
         return;

@@ -3,6 +3,7 @@
 #define BROKER_ENGINE_H
 
 #include "broker/federation.h"
+#include "broker/journal.h"
 #include "broker/retained.h"
 #include "broker/session.h"
 
@@ -21,7 +22,6 @@ struct note {
 struct held_filter {
     const char *text; /* inside the same allocation */
     uint32_t size;
-    uint32_t inner; /* where the filter begins in a shared one that is well-formed; else 0 */
     struct subscription subscription;
     uint8_t code;
     bool send_retained;
@@ -29,6 +29,8 @@ struct held_filter {
 struct held {
     struct held *prev, *next;
     uint64_t barrier;
+    uint64_t record; /* of its last subscription, which the SUBACK waits for too; 0 if none */
+    bool timed_out;  /* the barrier */
     struct client *client;
     size_t bytes; /* of this allocation, counted in the client until held_free() */
     uint16_t packet_id;
@@ -63,22 +65,27 @@ struct broker {
     struct timers client_timers;
 
     struct session *sessions;
-    uint64_t session_number, id_counter;
+    uint64_t last_number; /* of sessions, and of messages and positions in the journal */
+    uint64_t id_counter;
     struct timers session_timers;
 
     struct subs *subs;
-    struct names shares;                /* groups of shared subscriptions */
-    struct share_member *share_members; /* of all groups, by group and session */
     struct retained *retained;
     struct federation *federation;
-    struct held *held;
-    struct client *showing; /* those that can take more retained messages now */
-    uint32_t show_budget;   /* topics that may still be looked at before the next tick */
+    struct held *held;          /* for their barrier */
+    struct held *held_by_store; /* then for their record, in the order of release */
+    struct client *showing;     /* those that can take more retained messages now */
+    uint32_t show_budget;       /* topics that may still be looked at before the next tick */
 
     uint64_t publication; /* counts what is routed */
     struct hit_identifier *hits;
     uint32_t *hit_scratch; /* as large as hits */
     uint32_t hit_count, hit_capacity;
+
+    struct journal journal;
+    struct timers waiting; /* struct acks, by record number instead of time */
+    broker_handle *paused;
+    uint32_t paused_count, paused_capacity;
 
     int64_t wall_offset_ms;
     struct stamp clock; /* the latest of the hybrid clock */
@@ -96,6 +103,10 @@ void limits_complete(struct broker_limits *limits);
 
 /* clock.c: the stamp of a retained publication accepted now (Kulkarni et al. 2014, send event). */
 struct stamp clock_stamp(struct broker *broker, uint64_t now_ms);
+/* Wall-clock time of a time, for the journal, and back: what is over then is so at now_ms. Never is UINT64_MAX here and
+ * 0 there. */
+uint64_t clock_wall_of(const struct broker *broker, uint64_t now_ms, uint64_t at_ms);
+uint64_t clock_time_of(const struct broker *broker, uint64_t now_ms, uint64_t wall_ms);
 
 /* notes.c */
 void notes_free(struct broker *broker);
@@ -104,6 +115,9 @@ void notes_free(struct broker *broker);
  * be borrowed or have no other holder yet: its stamp is set here.
  * Returns -1 when memory is short and nothing happened; what is not borrowed is always routed. */
 int route_local(struct broker *broker, uint64_t now_ms, struct message *message);
+/* True if this publication of QoS 1 or 2 would have to outlive a crash: it is to be retained, or a durable session
+ * would get it. */
+bool route_lasts(const struct broker *broker, const struct message *message);
 
 /* held.c */
 /* Sends the SUBACK now, then the retained messages, and frees it. */
@@ -112,6 +126,8 @@ void held_add(struct broker *broker, struct held *held);
 void held_free(struct held *held);
 /* Sends those whose barrier is over; false if there was none. */
 bool held_release(struct broker *broker);
+/* Sends those whose record is durable, or all if the store fails. */
+void held_durable(struct broker *broker);
 void held_forget_client(struct broker *broker, struct client *client);
 /* True if a subscription of this client to a filter that matches the topic waits for its SUBACK. */
 bool held_covers(const struct broker *broker, const struct client *client, const char *topic, size_t size);
@@ -127,6 +143,18 @@ void show_forget_client(struct broker *broker, struct client *client);
 /* Does a bounded piece of the work; false if nothing could be done. */
 bool show_some(struct broker *broker, uint64_t now_ms);
 void show_refill(struct broker *broker);
+
+/* pause.c */
+/* After input of the client; before: the last record at its begin. */
+void pause_check(struct broker *broker, struct client *client, uint64_t before);
+/* The store has caught up, or fails. */
+void pause_release(struct broker *broker);
+
+/* dump.c */
+/* The session with all it holds, all of it new to the journal. */
+void dump_session(struct broker *broker, uint64_t now_ms, struct session *session);
+/* The whole state, in a journal that begins anew. False when memory is short. */
+bool dump_all(struct broker *broker, uint64_t now_ms);
 
 /* broker.c: ends the doomed and releases SUBACKs, until there is nothing of both. */
 void broker_settle(struct broker *broker);

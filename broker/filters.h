@@ -13,6 +13,8 @@ struct filter {
     char *text; /* no final zero */
     uint32_t size;
     uint32_t hash;
+    uint32_t identifier; /* of the subscription, and its options byte: the session's to set */
+    uint8_t options;
 };
 
 /* Zero-initialised. */

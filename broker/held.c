@@ -26,10 +26,24 @@ static void send_suback(struct broker *broker, struct held *held, bool timed_out
 }
 
 void held_send(struct broker *broker, struct held *held, bool timed_out) {
+    held->timed_out = timed_out;
+    if (!journal_has(&broker->journal, held->record) && !broker->journal.failing) {
+        DL_APPEND(broker->held_by_store, held);
+        return;
+    }
     for (uint32_t i = 0; i < held->filter_count; i++)
         held->codes[i] = held->filters[i].code;
     send_suback(broker, held, timed_out);
     show_add(broker, held);
+}
+
+void held_durable(struct broker *broker) {
+    while (broker->held_by_store != NULL) {
+        struct held *held = broker->held_by_store;
+        if (!journal_has(&broker->journal, held->record) && !broker->journal.failing) return;
+        DL_DELETE(broker->held_by_store, held);
+        held_send(broker, held, held->timed_out);
+    }
 }
 
 void held_free(struct held *held) {
@@ -58,22 +72,26 @@ bool held_release(struct broker *broker) {
     return any;
 }
 
-void held_forget_client(struct broker *broker, struct client *client) {
+static void forget_in(struct held **list, const struct client *client) {
     struct held *held, *next;
 
-    if (client->held_count == 0) return;
-    DL_FOREACH_SAFE(broker->held, held, next) {
+    DL_FOREACH_SAFE(*list, held, next) {
         if (held->client != client) continue;
-        DL_DELETE(broker->held, held);
+        DL_DELETE(*list, held);
         held_free(held);
     }
 }
 
-bool held_covers(const struct broker *broker, const struct client *client, const char *topic, size_t size) {
+void held_forget_client(struct broker *broker, struct client *client) {
+    if (client->held_count == 0) return;
+    forget_in(&broker->held, client);
+    forget_in(&broker->held_by_store, client);
+}
+
+static bool covered_in(const struct held *list, const struct client *client, const char *topic, size_t size) {
     const struct held *held;
 
-    if (client->held_count == 0) return false;
-    DL_FOREACH(broker->held, held) {
+    DL_FOREACH(list, held) {
         if (held->client != client) continue;
         for (uint32_t i = 0; i < held->filter_count; i++)
             if (held->filters[i].code < 0x80 &&
@@ -83,10 +101,20 @@ bool held_covers(const struct broker *broker, const struct client *client, const
     return false;
 }
 
-void held_free_all(struct broker *broker) {
-    while (broker->held != NULL) {
-        struct held *held = broker->held;
-        DL_DELETE(broker->held, held);
+bool held_covers(const struct broker *broker, const struct client *client, const char *topic, size_t size) {
+    return client->held_count > 0 &&
+           (covered_in(broker->held, client, topic, size) || covered_in(broker->held_by_store, client, topic, size));
+}
+
+static void free_list(struct held **list) {
+    while (*list != NULL) {
+        struct held *held = *list;
+        DL_DELETE(*list, held);
         held_free(held);
     }
+}
+
+void held_free_all(struct broker *broker) {
+    free_list(&broker->held);
+    free_list(&broker->held_by_store);
 }

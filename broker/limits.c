@@ -22,6 +22,7 @@ void limits_complete(struct broker_limits *limits) {
     u64_default(&limits->queue_bytes_max, 64u << 20);
     u64_default(&limits->output_bytes_max, 4u << 20);
     u32_default(&limits->topic_alias_max, 32);
+    u64_default(&limits->journal_bytes_max, 64u << 20);
     u32_default(&limits->connect_timeout_ms, 10000);
     u32_default(&limits->session_expiry_max_s, 7 * 24 * 3600);
     u32_default(&limits->keep_alive_max_s, UINT16_MAX);

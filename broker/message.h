@@ -32,6 +32,8 @@ struct message {
     uint64_t expires_at_ms;    /* monotonic; UINT64_MAX if it never does (MQTT 5.0 section 3.3.2.3.3) */
     uint64_t publisher;        /* number of the local session that published, 0 if it came from a peer (no local) */
     struct stamp stamp;        /* set for retained messages, zero otherwise */
+    uint64_t number;           /* in the journal, while durable queues hold it; else 0 */
+    uint32_t durable_count;    /* queue entries of durable sessions that hold it */
 };
 
 /* Counted: the template's views are copied; references becomes 1. NULL when memory is short. */

@@ -1,12 +1,16 @@
-#include "broker/client.h"
-
+#include "broker/acks.h"
+#include "broker/durable.h"
 #include "broker/engine.h"
 
+/* PUBREL or PUBCOMP. Either ends the client's memory of a packet id, so ours must have outlived a crash before: all
+ * that the journal says of this session so far. */
 static void send_ack(struct broker *broker, struct client *client, enum mqtt_type type, uint16_t packet_id,
                      enum mqtt_reason reason) {
     uint8_t packet[MQTT_SMALL_MAX];
+    size_t size = mqtt_encode_ack(packet, client->version, type, packet_id, reason);
 
-    client_send(broker, client, packet, mqtt_encode_ack(packet, client->version, type, packet_id, reason));
+    acks_send(broker, client, type == MQTT_PUBREL ? ACK_PUBREL : ACK_PUBCOMP, packet, size,
+              client->session->durable ? broker->journal.last : 0);
 }
 
 /* An id that is not in flight is no fault: the acknowledgement may be of a session or a publication that is no more. */
@@ -19,7 +23,7 @@ static void on_puback(struct broker *broker, uint64_t now_ms, struct client *cli
         client_fault(broker, now_ms, client, MQTT_PROTOCOL_ERROR);
         return;
     }
-    session_outgoing_done(session, outgoing);
+    session_outgoing_done(broker, session, outgoing);
     session_pump(broker, now_ms, session);
 }
 
@@ -37,10 +41,11 @@ static void on_pubrec(struct broker *broker, uint64_t now_ms, struct client *cli
     }
     if (ack->reason >= 0x80) {
         /* Refused by the client; the packet id is free again (section 4.3.3). */
-        session_outgoing_done(session, outgoing);
+        session_outgoing_done(broker, session, outgoing);
         session_pump(broker, now_ms, session);
         return;
     }
+    if (!outgoing->released) durable_released(broker, session, outgoing);
     message_unref(outgoing->message);
     outgoing->message = NULL;
     outgoing->released = true;
@@ -60,8 +65,15 @@ static void on_pubcomp(struct broker *broker, uint64_t now_ms, struct client *cl
         client_fault(broker, now_ms, client, MQTT_PROTOCOL_ERROR);
         return;
     }
-    session_outgoing_done(session, outgoing);
+    session_outgoing_done(broker, session, outgoing);
     session_pump(broker, now_ms, session);
+}
+
+static void on_pubrel(struct broker *broker, struct client *client, const struct mqtt_ack *ack) {
+    bool found = session_received_remove(client->session, ack->packet_id);
+
+    if (found) durable_received_end(broker, client->session, ack->packet_id);
+    send_ack(broker, client, MQTT_PUBCOMP, ack->packet_id, found ? MQTT_SUCCESS : MQTT_PACKET_ID_NOT_FOUND);
 }
 
 void on_ack(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
@@ -76,10 +88,7 @@ void on_ack(struct broker *broker, uint64_t now_ms, struct client *client, const
     switch (frame->type) {
     case MQTT_PUBACK: on_puback(broker, now_ms, client, &ack); break;
     case MQTT_PUBREC: on_pubrec(broker, now_ms, client, &ack); break;
-    case MQTT_PUBREL:
-        reason = session_received_remove(client->session, ack.packet_id) ? MQTT_SUCCESS : MQTT_PACKET_ID_NOT_FOUND;
-        send_ack(broker, client, MQTT_PUBCOMP, ack.packet_id, reason);
-        break;
+    case MQTT_PUBREL: on_pubrel(broker, client, &ack); break;
     default: on_pubcomp(broker, now_ms, client, &ack); break;
     }
 }

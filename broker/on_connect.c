@@ -1,5 +1,7 @@
 #include "broker/client.h"
 
+#include "broker/acks.h"
+#include "broker/durable.h"
 #include "broker/engine.h"
 #include "broker/hash.h"
 #include "broker/props.h"
@@ -10,7 +12,9 @@
 /* Ours, so that sessions have a bounded size; MQTT-3.1.3-5 asks for 23. */
 enum { CLIENT_ID_SIZE_MAX = 1024 };
 
-static void send_connack(struct broker *broker, struct client *client, const struct mqtt_connack *connack) {
+/* record: which it waits for, 0 if none. */
+static void send_connack(struct broker *broker, struct client *client, const struct mqtt_connack *connack,
+                         uint64_t record) {
     uint8_t packet[MQTT_LARGE_MAX];
     size_t size = mqtt_encode_connack(packet, client->version, connack);
 
@@ -22,7 +26,7 @@ static void send_connack(struct broker *broker, struct client *client, const str
     if (size > client->packet_size_max)
         client_doom(broker, client, MQTT_PACKET_TOO_LARGE);
     else
-        client_send(broker, client, packet, size);
+        acks_send_connack(broker, client, packet, size, record);
 }
 
 /* Refuses the connection. version is that in which the client understands the answer, 0 if there is none. */
@@ -35,7 +39,7 @@ static void refuse(struct broker *broker, uint64_t now_ms, struct client *client
 
     broker->counters.connects_refused++;
     client->version = version;
-    if (version != 0) send_connack(broker, client, &connack);
+    if (version != 0) send_connack(broker, client, &connack, 0);
     client_end(broker, now_ms, client, MQTT_SUCCESS, WILL_DROPPED);
 }
 
@@ -182,11 +186,13 @@ static bool takes(const struct client *client, const struct mqtt_connack *connac
     return mqtt_encode_connack(packet, client->version, connack) <= client->packet_size_max;
 }
 
-static void accept(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connack *connack) {
+/* record: the last that tells of its session, and of the one before. */
+static void accept(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connack *connack,
+                   uint64_t record) {
     client->state = CLIENT_CONNECTED;
     broker->counters.connects_accepted++;
     broker->counters.clients_connected++;
-    send_connack(broker, client, connack);
+    send_connack(broker, client, connack, record);
     session_pump(broker, now_ms, client->session);
 }
 
@@ -227,6 +233,7 @@ static bool open_session(struct broker *broker, uint64_t now_ms, struct client *
     session->will_delay_s = connect->will_delay_s;
     session->will_expiry_s = connect->will_expiry_s;
     if (will != NULL) will->publisher = session->number;
+    durable_session(broker, now_ms, session);
     return true;
 }
 
@@ -236,6 +243,7 @@ void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, c
     enum mqtt_reason reason;
     char assigned[32] = "", response[MQTT_RESPONSE_INFORMATION_MAX];
     struct mqtt_connack connack;
+    uint64_t before = broker->journal.last;
 
     if (client->state != CLIENT_NEW) {
         client_fault(broker, now_ms, client, MQTT_PROTOCOL_ERROR); /* MQTT-3.1.0-2 */
@@ -264,5 +272,5 @@ void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, c
         refuse(broker, now_ms, client, connect.version, MQTT_SERVER_UNAVAILABLE);
         return;
     }
-    accept(broker, now_ms, client, &connack);
+    accept(broker, now_ms, client, &connack, journal_since(&broker->journal, before));
 }

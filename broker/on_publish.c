@@ -1,5 +1,7 @@
 #include "broker/client.h"
 
+#include "broker/acks.h"
+#include "broker/durable.h"
 #include "broker/engine.h"
 #include "broker/props.h"
 
@@ -63,30 +65,54 @@ static int strip(struct message *message, uint8_t small[STRIP_SMALL], uint8_t **
     return 0;
 }
 
-/* Returns -1 when memory is short and nothing happened. */
-static int publish_on(struct broker *broker, uint64_t now_ms, const struct client *client,
-                      const struct mqtt_publish *publish) {
+enum published { PUBLISHED, NO_MEMORY, REFUSED }; /* unless published, nothing happened */
+
+/* What would have to outlive a crash is refused while the store cannot keep it. */
+static bool is_refused(struct broker *broker, const struct session *session, const struct message *message) {
+    return message->qos > 0 && journal_refuses(&broker->journal) &&
+           ((message->qos == 2 && session->durable) || route_lasts(broker, message));
+}
+
+static enum published publish_on(struct broker *broker, uint64_t now_ms, const struct client *client,
+                                 const struct mqtt_publish *publish) {
     struct message message = message_of(now_ms, client, publish);
     uint8_t small[STRIP_SMALL], *large = NULL;
-    int result = publish->has_hop_properties ? strip(&message, small, &large) : 0;
+    enum published result = PUBLISHED;
 
-    if (result == 0 && message.qos == 2 && session_received_add(client->session, publish->packet_id) < 0) result = -1;
-    if (result == 0) {
-        result = route_local(broker, now_ms, &message);
-        if (result != 0 && message.qos == 2) session_received_remove(client->session, publish->packet_id);
+    if (publish->has_hop_properties && strip(&message, small, &large) != 0)
+        result = NO_MEMORY;
+    else if (is_refused(broker, client->session, &message))
+        result = REFUSED;
+    else if (message.qos == 2 && session_received_add(client->session, publish->packet_id) < 0)
+        result = NO_MEMORY;
+    else if (route_local(broker, now_ms, &message) != 0) {
+        result = NO_MEMORY;
+        if (message.qos == 2) session_received_remove(client->session, publish->packet_id);
     }
+    if (result == PUBLISHED && message.qos == 2) durable_received(broker, client->session, publish->packet_id);
     message_return(&message);
     free(large);
     return result;
 }
 
-static void acknowledge(struct broker *broker, struct client *client, const struct mqtt_publish *publish) {
+/* record: which it waits for, 0 if none. */
+static void acknowledge(struct broker *broker, struct client *client, const struct mqtt_publish *publish,
+                        enum mqtt_reason reason, uint64_t record) {
     uint8_t packet[MQTT_SMALL_MAX];
     enum mqtt_type type = publish->qos == 1 ? MQTT_PUBACK : MQTT_PUBREC;
 
     if (publish->qos > 0)
-        client_send(broker, client, packet,
-                    mqtt_encode_ack(packet, client->version, type, publish->packet_id, MQTT_SUCCESS));
+        acks_send(broker, client, publish->qos == 1 ? ACK_PUBACK : ACK_PUBREC, packet,
+                  mqtt_encode_ack(packet, client->version, type, publish->packet_id, reason), record);
+}
+
+/* The store cannot keep it: the client is told so, or where its version has no words for it, closed. */
+static void refuse(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_publish *publish) {
+    broker->counters.publications_refused++;
+    if (client->version >= MQTT_50)
+        acknowledge(broker, client, publish, MQTT_QUOTA_EXCEEDED, 0);
+    else
+        client_end(broker, now_ms, client, MQTT_QUOTA_EXCEEDED, WILL_DUE);
 }
 
 /* Whether this QoS 2 publication is a repetition of one that was routed (MQTT-4.3.3-10), or one too many. */
@@ -102,6 +128,8 @@ void on_publish(struct broker *broker, uint64_t now_ms, struct client *client, c
                 struct mqtt_view body) {
     struct mqtt_publish publish;
     bool again = false;
+    uint64_t before = broker->journal.last;
+    enum published result;
     enum mqtt_reason reason = mqtt_decode_publish(client->version, frame, body, &publish);
 
     if (reason == MQTT_SUCCESS) reason = resolve_alias(broker, client, &publish);
@@ -111,14 +139,15 @@ void on_publish(struct broker *broker, uint64_t now_ms, struct client *client, c
         return;
     }
     if (again) {
-        acknowledge(broker, client, &publish);
+        acknowledge(broker, client, &publish, MQTT_SUCCESS, client->session->durable ? before : 0);
         return;
     }
     broker->counters.publications_received++;
-    if (publish_on(broker, now_ms, client, &publish) != 0) {
-        /* Not acknowledged, so the client still has it. */
+    result = publish_on(broker, now_ms, client, &publish);
+    if (result == PUBLISHED)
+        acknowledge(broker, client, &publish, MQTT_SUCCESS, journal_since(&broker->journal, before));
+    else if (result == REFUSED)
+        refuse(broker, now_ms, client, &publish);
+    else /* not acknowledged, so the client still has it */
         client_end(broker, now_ms, client, MQTT_QUOTA_EXCEEDED, WILL_DUE);
-        return;
-    }
-    acknowledge(broker, client, &publish);
 }

@@ -1,5 +1,6 @@
 #include "broker/client.h"
 
+#include "broker/acks.h"
 #include "broker/engine.h"
 
 #include <stdlib.h>
@@ -11,6 +12,7 @@ void on_unsubscribe(struct broker *broker, uint64_t now_ms, struct client *clien
     enum mqtt_reason reason = mqtt_decode_subscribe(client->version, frame, body, &unsubscribe);
     uint8_t *packet, *codes, options;
     size_t size, count = 0;
+    uint64_t before = broker->journal.last;
 
     if (reason != MQTT_SUCCESS) {
         client_fault(broker, now_ms, client, reason);
@@ -29,6 +31,6 @@ void on_unsubscribe(struct broker *broker, uint64_t now_ms, struct client *clien
         codes[count++] = result == SUBS_OK ? MQTT_SUCCESS : MQTT_NO_SUBSCRIPTION_EXISTED;
     }
     mqtt_encode_suback(packet, client->version, MQTT_UNSUBACK, unsubscribe.packet_id, codes, count, NULL);
-    client_send(broker, client, packet, size);
+    acks_send(broker, client, ACK_FREE, packet, size, journal_since(&broker->journal, before));
     free(packet);
 }

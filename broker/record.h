@@ -18,7 +18,7 @@
 enum record_type {
     RECORD_RESET = 1,        /* all that was is void: the whole state follows */
     RECORD_SESSION,          /* session made or changed: number is its key */
-    RECORD_SESSION_END,      /* session: gone with all it holds, also what it was the last to hold */
+    RECORD_SESSION_END,      /* session: gone with its subscriptions, queue and received ids */
     RECORD_SUBSCRIPTION,     /* session, filter (as subscribed, with $share): made or replaced */
     RECORD_SUBSCRIPTION_END, /* session, filter */
     RECORD_MESSAGE,          /* message: a publication that queues refer to */

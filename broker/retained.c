@@ -29,6 +29,8 @@ struct retained {
     uint64_t sets;
     size_t live, tombstones;
     uint32_t messages_max;
+    retained_on_change *on_change; /* NULL if nobody watches */
+    void *context;
 };
 
 struct retained *retained_new(uint64_t bytes_max, uint32_t messages_max, uint64_t seed) {
@@ -41,6 +43,15 @@ struct retained *retained_new(uint64_t bytes_max, uint32_t messages_max, uint64_
     retained->bytes_max = bytes_max;
     retained->messages_max = messages_max;
     return retained;
+}
+
+void retained_watch(struct retained *retained, retained_on_change *on_change, void *context) {
+    retained->on_change = on_change;
+    retained->context = context;
+}
+
+static void tell(const struct retained *retained, uint64_t now_ms, const struct message *message, bool is_set) {
+    if (retained->on_change != NULL) retained->on_change(retained->context, now_ms, message, is_set);
 }
 
 void retained_free(struct retained *retained) {
@@ -92,9 +103,10 @@ static void account(struct retained *retained, uint64_t now_ms, struct entry *en
     retained->newest_tombstone = entry;
 }
 
-static void entry_drop(struct retained *retained, struct entry *entry) {
+static void entry_drop(struct retained *retained, uint64_t now_ms, struct entry *entry) {
     struct tree_node *node = entry->node;
 
+    tell(retained, now_ms, entry->message, false);
     unaccount(retained, entry);
     message_unref(entry->message);
     free(entry);
@@ -103,8 +115,8 @@ static void entry_drop(struct retained *retained, struct entry *entry) {
 }
 
 /* Drops the oldest tombstones, apart from the one of this entry, until a message in place of the entry's fits. */
-static bool make_room(struct retained *retained, const struct tree_path *path, const struct entry *entry,
-                      const struct message *message) {
+static bool make_room(struct retained *retained, uint64_t now_ms, const struct tree_path *path,
+                      const struct entry *entry, const struct message *message) {
     size_t released = entry != NULL ? entry_cost(entry->message) : 0;
     size_t slots = entry != NULL ? 1 : 0;
 
@@ -116,7 +128,7 @@ static bool make_room(struct retained *retained, const struct tree_path *path, c
             return true;
         if (victim != NULL && victim == entry) victim = victim->newer;
         if (victim == NULL) return false;
-        entry_drop(retained, victim);
+        entry_drop(retained, now_ms, victim);
     }
 }
 
@@ -130,10 +142,10 @@ enum retained_result retained_set(struct retained *retained, uint64_t now_ms, st
     node = tree_find(&retained->tree, &path);
     entry = node != NULL ? node->item : NULL;
     if (entry != NULL && stamp_compare(&entry->message->stamp, &message->stamp) >= 0) return RETAINED_OLDER;
-    if (!make_room(retained, &path, entry, message)) {
+    if (!make_room(retained, now_ms, &path, entry, message)) {
         if (entry == NULL || !is_tombstone(message)) return RETAINED_FULL;
         /* A delete must work in a full store: what remains is that the message is gone. */
-        entry_drop(retained, entry);
+        entry_drop(retained, now_ms, entry);
         return RETAINED_STORED;
     }
     held = message_ref(message);
@@ -155,6 +167,7 @@ enum retained_result retained_set(struct retained *retained, uint64_t now_ms, st
     entry->message = held;
     entry->number = ++retained->sets;
     account(retained, now_ms, entry);
+    tell(retained, now_ms, message, true);
     return RETAINED_STORED;
 }
 
@@ -237,6 +250,13 @@ void retained_match(struct retained *retained, uint64_t now_ms, const char *filt
         node = following(&retained->tree, &path, node, &depth);
 }
 
+void retained_each(const struct retained *retained, retained_on_message *on_message, void *context) {
+    for (const struct tree_node *node = retained->tree.root; node != NULL; node = tree_next(node)) {
+        const struct entry *entry = node->item;
+        if (entry != NULL && !on_message(context, entry->message)) return;
+    }
+}
+
 void retained_walk_begin(struct retained *retained, struct retained_walk *walk) {
     *walk = (struct retained_walk){.at = retained->tree.root, .until = retained->sets};
     tree_pin(walk->at);
@@ -293,6 +313,6 @@ void retained_tick(struct retained *retained, uint64_t now_ms) {
     for (int i = 0; i < TICK_MAX; i++) {
         struct timer *timer = timers_take(&retained->timers, now_ms);
         if (timer == NULL) return;
-        entry_drop(retained, (struct entry *)timer);
+        entry_drop(retained, now_ms, (struct entry *)timer);
     }
 }

@@ -15,6 +15,9 @@ struct tree_node;
 enum retained_result { RETAINED_STORED = 0, RETAINED_OLDER = 1, RETAINED_FULL = -1, RETAINED_NO_MEMORY = -2 };
 
 struct retained *retained_new(uint64_t bytes_max, uint32_t messages_max, uint64_t seed);
+/* From now on told of each message or tombstone that is set (is_set) or dropped without another in its place. */
+typedef void retained_on_change(void *context, uint64_t now_ms, const struct message *message, bool is_set);
+void retained_watch(struct retained *retained, retained_on_change *on_change, void *context);
 void retained_free(struct retained *retained);
 
 /* Takes a reference of its own. An empty payload is a delete. RETAINED_OLDER: what is there has a higher or equal
@@ -41,6 +44,9 @@ bool retained_walk_on(struct retained *retained, struct retained_walk *walk, uin
                       size_t size, uint32_t *budget, retained_on_message *on_message, void *context);
 /* Gives up the rest. */
 void retained_walk_end(struct retained *retained, struct retained_walk *walk);
+
+/* Every message and tombstone, also what has expired. */
+void retained_each(const struct retained *retained, retained_on_message *on_message, void *context);
 
 /* True if this exact topic has a message that is no tombstone. */
 bool retained_has(const struct retained *retained, const char *topic, size_t size);

@@ -9,7 +9,6 @@ struct route {
     const struct message *message;
     struct subscriber *first;
     bool to_peers;
-    bool missed;
 };
 
 /* Room for one more identifier and for collecting all of them. */
@@ -57,10 +56,6 @@ static void on_hit(void *context, struct subscriber *subscriber, const struct su
         if (route->to_peers) first_hit(route, subscriber);
         return;
     }
-    if (subscriber->kind == SUBSCRIBER_SHARE) {
-        if (!route->missed) first_hit(route, subscriber); /* retained messages are not for groups */
-        return;
-    }
     if (subscription->no_local && session->number == route->message->publisher) return;
     if (first_hit(route, subscriber)) {
         session->hit_qos = qos;
@@ -84,7 +79,7 @@ static void deliver_to(struct broker *broker, uint64_t now_ms, struct session *s
 /* missed: the message is no live one but part of what a peer retained before we joined. A client that is about to get
  * the retained messages of a new subscription would otherwise get it twice. */
 static void route(struct broker *broker, uint64_t now_ms, struct message *message, bool to_peers, bool missed) {
-    struct route route = {.broker = broker, .message = message, .to_peers = to_peers, .missed = missed};
+    struct route route = {.broker = broker, .message = message, .to_peers = to_peers};
     struct subscriber *next;
 
     broker->publication++;
@@ -95,8 +90,6 @@ static void route(struct broker *broker, uint64_t now_ms, struct message *messag
         next = subscriber->hit;
         if (subscriber->kind == SUBSCRIBER_PEER)
             federation_hit(broker->federation, now_ms, subscriber, message);
-        else if (subscriber->kind == SUBSCRIBER_SHARE)
-            share_deliver(broker, now_ms, subscriber, message);
         else if (!missed || session->client == NULL ||
                  !held_covers(broker, session->client, message->topic, message->topic_size))
             deliver_to(broker, now_ms, session, message);
@@ -107,6 +100,28 @@ static void note_not_retained(struct broker *broker, const struct message *messa
     broker_note_add(broker, BROKER_NOTE_WARNING, "not retained, %s: topic '%.*s'",
                     result == RETAINED_FULL ? "the store is full" : "memory is short",
                     (int)(message->topic_size < 120 ? message->topic_size : 120), message->topic);
+}
+
+/* What a publication would meet, without meeting it. */
+struct look {
+    const struct message *message;
+    bool lasts;
+};
+
+static void on_look(void *context, struct subscriber *subscriber, const struct subscription *subscription) {
+    struct look *look = context;
+    const struct session *session = (const struct session *)subscriber;
+
+    if (subscriber->kind != SUBSCRIBER_SESSION || !session->durable || subscription->qos == 0) return;
+    if (subscription->no_local && session->number == look->message->publisher) return;
+    look->lasts = true;
+}
+
+bool route_lasts(const struct broker *broker, const struct message *message) {
+    struct look look = {.message = message, .lasts = message->retain};
+
+    if (!look.lasts) subs_match(broker->subs, message->topic, message->topic_size, on_look, &look);
+    return look.lasts;
 }
 
 int route_local(struct broker *broker, uint64_t now_ms, struct message *message) {

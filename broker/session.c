@@ -1,8 +1,8 @@
 #include "broker/session.h"
 
+#include "broker/durable.h"
 #include "broker/engine.h"
 #include "broker/hash.h"
-#include "broker/topic.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -23,7 +23,7 @@ struct session *session_new(struct broker *broker, const void *client_id, size_t
 
     if (session == NULL) return NULL;
     session->subscriber.kind = SUBSCRIBER_SESSION;
-    session->number = ++broker->session_number;
+    session->number = ++broker->last_number;
     session->will_due_ms = session->expires_at_ms = UINT64_MAX;
     session->client_id_size = (uint32_t)size;
     if (size > 0) memcpy(session->client_id, client_id, size);
@@ -38,7 +38,6 @@ struct session *session_new(struct broker *broker, const void *client_id, size_t
 }
 
 void session_free(struct session *session) {
-    share_forget(session);
     filters_deinit(&session->filters);
     session_drop_outgoing(session);
     free(session->received);
@@ -57,14 +56,13 @@ void session_end(struct broker *broker, uint64_t now_ms, struct session *session
     struct message *will = session->will;
     uint32_t will_expiry_s = session->will_expiry_s;
 
+    durable_session_end(broker, session);
     for (uint32_t i = 0; i < session->filters.count; i++) {
         const struct filter *filter = &session->filters.items[i];
-        size_t inner = topic_share_split(filter->text, filter->size);
-        if (inner == 0) subs_remove(broker->subs, filter->text, filter->size, &session->subscriber);
-        federation_unsubscribed(broker->federation, now_ms, filter->text + inner, filter->size - inner);
+        subs_remove(broker->subs, filter->text, filter->size, &session->subscriber);
+        federation_unsubscribed(broker->federation, now_ms, filter->text, filter->size);
     }
     broker->counters.subscriptions -= session->filters.count;
-    share_end(broker, now_ms, session);
     timer_clear(&broker->session_timers, &session->timer);
     HASH_DEL(broker->sessions, session);
     broker->counters.sessions--;
@@ -80,13 +78,18 @@ void session_attach(struct broker *broker, struct session *session, struct clien
     session->will = NULL;
     session->client = client;
     client->session = session;
-    share_attach(session);
 }
 
 static void set_timer(struct broker *broker, struct session *session) {
     uint64_t first = session->will_due_ms < session->expires_at_ms ? session->will_due_ms : session->expires_at_ms;
 
     timer_set(&broker->session_timers, &session->timer, first);
+}
+
+void session_begin_absence(struct broker *broker, uint64_t now_ms, struct session *session) {
+    if (session->expiry_s != UINT32_MAX) session->expires_at_ms = now_ms + session->expiry_s * 1000ull;
+    if (session->will != NULL) session->will_due_ms = now_ms + session->will_delay_s * 1000ull;
+    set_timer(broker, session);
 }
 
 static void take_will_and_publish(struct broker *broker, uint64_t now_ms, struct session *session) {
@@ -113,10 +116,8 @@ void session_detach(struct broker *broker, uint64_t now_ms, struct session *sess
         session_end(broker, now_ms, session);
         return;
     }
-    share_detach(broker, now_ms, session);
-    if (session->expiry_s != UINT32_MAX) session->expires_at_ms = now_ms + session->expiry_s * 1000ull;
-    if (session->will != NULL) session->will_due_ms = now_ms + session->will_delay_s * 1000ull;
-    set_timer(broker, session);
+    session_begin_absence(broker, now_ms, session);
+    durable_session(broker, now_ms, session);
     if (session->will != NULL && session->will_delay_s == 0) session_timeout(broker, now_ms, session);
 }
 
@@ -125,7 +126,10 @@ void session_timeout(struct broker *broker, uint64_t now_ms, struct session *ses
         session_end(broker, now_ms, session);
         return;
     }
-    if (session->will_due_ms <= now_ms) take_will_and_publish(broker, now_ms, session);
+    if (session->will_due_ms <= now_ms) {
+        take_will_and_publish(broker, now_ms, session);
+        durable_session(broker, now_ms, session);
+    }
     set_timer(broker, session);
 }
 
@@ -133,52 +137,54 @@ bool session_holds(const struct broker *broker, const struct session *session, c
     return filters_find(&session->filters, broker->seed, filter, size) < session->filters.count;
 }
 
-/* Into the tree, or into the group that stands there for it. */
-static enum subs_result enter(struct broker *broker, struct session *session, const char *filter, size_t size,
-                              const struct subscription *subscription) {
-    return topic_share_split(filter, size) != 0
-               ? share_join(broker, session, filter, size, subscription)
-               : subs_add(broker->subs, filter, size, &session->subscriber, subscription);
+static uint8_t options_of(const struct subscription *subscription) {
+    return (uint8_t)(subscription->qos | (subscription->no_local ? 4 : 0) |
+                     (subscription->retain_as_published ? 8 : 0) | subscription->retain_handling << 4);
 }
 
-static void leave(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter, size_t size) {
-    if (topic_share_split(filter, size) != 0)
-        share_leave(broker, now_ms, session, filter, size);
-    else
-        subs_remove(broker->subs, filter, size, &session->subscriber);
+static void set_options(struct broker *broker, const struct session *session, struct filter *filter,
+                        const struct subscription *subscription) {
+    filter->options = options_of(subscription);
+    filter->identifier = subscription->identifier;
+    durable_subscribed(broker, session, filter);
 }
 
 enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter,
                                    size_t size, const struct subscription *subscription) {
-    size_t inner = topic_share_split(filter, size);
+    uint32_t position = filters_find(&session->filters, broker->seed, filter, size);
     enum subs_result result;
 
-    if (session_holds(broker, session, filter, size)) return enter(broker, session, filter, size, subscription);
+    if (position < session->filters.count) {
+        result = subs_add(broker->subs, filter, size, &session->subscriber, subscription);
+        if (result == SUBS_REPLACED) set_options(broker, session, &session->filters.items[position], subscription);
+        return result;
+    }
     if (filters_add(&session->filters, broker->seed, filter, size) != 0) return SUBS_NO_MEMORY;
-    result = enter(broker, session, filter, size, subscription);
+    result = subs_add(broker->subs, filter, size, &session->subscriber, subscription);
     if (result == SUBS_NO_MEMORY) {
         filters_remove(&session->filters, session->filters.count - 1);
         return result;
     }
     /* A subscription that the other brokers cannot be told of would miss what they publish: better none. */
-    if (federation_subscribed(broker->federation, now_ms, filter + inner, size - inner) != 0) {
-        leave(broker, now_ms, session, filter, size);
+    if (federation_subscribed(broker->federation, now_ms, filter, size) != 0) {
+        subs_remove(broker->subs, filter, size, &session->subscriber);
         filters_remove(&session->filters, session->filters.count - 1);
         return SUBS_NO_MEMORY;
     }
     broker->counters.subscriptions++;
+    set_options(broker, session, &session->filters.items[position], subscription);
     return SUBS_OK;
 }
 
 enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, struct session *session,
                                      const char *filter, size_t size) {
     uint32_t position = filters_find(&session->filters, broker->seed, filter, size);
-    size_t inner = topic_share_split(filter, size);
 
     if (position == session->filters.count) return SUBS_NOT_FOUND;
-    leave(broker, now_ms, session, filter, size);
+    subs_remove(broker->subs, filter, size, &session->subscriber);
+    durable_unsubscribed(broker, session, &session->filters.items[position]);
     filters_remove(&session->filters, position);
     broker->counters.subscriptions--;
-    federation_unsubscribed(broker->federation, now_ms, filter + inner, size - inner);
+    federation_unsubscribed(broker->federation, now_ms, filter, size);
     return SUBS_OK;
 }

@@ -1,0 +1,86 @@
+/* The whole durable state as records, in the order of broker_restore(). */
+#include "broker/durable.h"
+
+#include "broker/engine.h"
+
+static void dump_subscriptions(struct broker *broker, const struct session *session) {
+    for (uint32_t i = 0; i < session->filters.count; i++)
+        durable_subscribed(broker, session, &session->filters.items[i]);
+}
+
+/* A message gets a new number, so that a look at it says whether it is in this dump. */
+static void dump_messages(struct broker *broker, uint64_t now_ms, struct outgoing *outgoing, uint64_t before) {
+    for (; outgoing != NULL; outgoing = outgoing->next) {
+        struct message *message = outgoing->message;
+        struct record record;
+        if (message == NULL || message->number > before) continue;
+        message->number = ++broker->last_number;
+        record = durable_publication_record(broker, now_ms, RECORD_MESSAGE, message);
+        journal_add(&broker->journal, &record);
+    }
+}
+
+static void dump_outgoing(struct broker *broker, const struct session *session, const struct outgoing *outgoing) {
+    for (; outgoing != NULL; outgoing = outgoing->next) {
+        struct record record = durable_queued_record(session, outgoing);
+        journal_add(&broker->journal, &record);
+    }
+}
+
+static void dump_received(struct broker *broker, const struct session *session) {
+    for (uint32_t i = 0; i < session->received_count; i++)
+        durable_received(broker, session, session->received[i]);
+}
+
+void dump_session(struct broker *broker, uint64_t now_ms, struct session *session) {
+    struct record record = durable_session_record(broker, now_ms, session);
+
+    journal_add(&broker->journal, &record);
+    dump_subscriptions(broker, session);
+    for (struct outgoing *outgoing = session->inflight; outgoing != NULL; outgoing = outgoing->next)
+        durable_queued(broker, now_ms, session, outgoing);
+    for (struct outgoing *outgoing = session->queue; outgoing != NULL; outgoing = outgoing->next)
+        durable_queued(broker, now_ms, session, outgoing);
+    dump_received(broker, session);
+}
+
+static void dump_sessions(struct broker *broker, uint64_t now_ms) {
+    struct session *session, *next;
+    uint64_t before = broker->last_number;
+
+    HASH_ITER(hh, broker->sessions, session, next) {
+        struct record record = durable_session_record(broker, now_ms, session);
+        if (session->durable) journal_add(&broker->journal, &record);
+    }
+    HASH_ITER(hh, broker->sessions, session, next) {
+        if (!session->durable) continue;
+        dump_subscriptions(broker, session);
+        dump_messages(broker, now_ms, session->inflight, before);
+        dump_messages(broker, now_ms, session->queue, before);
+        dump_outgoing(broker, session, session->inflight);
+        dump_outgoing(broker, session, session->queue);
+        dump_received(broker, session);
+    }
+}
+
+struct dumping {
+    struct broker *broker;
+    uint64_t now_ms;
+};
+
+static bool dump_retained(void *context, struct message *message) {
+    const struct dumping *dumping = context;
+
+    durable_retained(dumping->broker, dumping->now_ms, message);
+    return true;
+}
+
+bool dump_all(struct broker *broker, uint64_t now_ms) {
+    struct dumping dumping = {.broker = broker, .now_ms = now_ms};
+
+    if (!broker->journal.is_on) return true;
+    journal_begin_anew(&broker->journal);
+    dump_sessions(broker, now_ms);
+    retained_each(broker->retained, dump_retained, &dumping);
+    return journal_end_anew(&broker->journal);
+}
