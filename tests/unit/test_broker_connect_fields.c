@@ -207,6 +207,39 @@ static void no_disconnect_comes_before_connack(void **state) {
     }
 }
 
+/* MQTT 3.1.1, MQTT-3.1.2-12, whatever the connection ends with. */
+static void no_will_is_published_that_was_not_given(void **state) {
+    struct client watcher;
+    (void)state;
+
+    client_connect(&world, &watcher, 4, "watcher");
+    client_subscribe(&watcher, "#", 0);
+    for (int i = 0; i < 6; i++) {
+        struct client client;
+        client_connect_with(&world, &client, 4 + i % 2, &(struct connect){.id = "a", .keep_alive = 10});
+        if (i / 2 == 1) say_hex(&client, "00 00");
+        if (i / 2 == 2) pass(&world, 15000);
+        client_cut(&client);
+        expect_nothing(&watcher);
+    }
+    client_cut(&watcher);
+}
+
+/* MQTT 3.1.1, MQTT-3.1.3-6: an id that nobody is told of, and that is nobody else's. */
+static void empty_client_id_of_311_is_welcome_when_clean(void **state) {
+    struct client first, second;
+    (void)state;
+
+    client_connect(&world, &first, 4, "");
+    client_connect(&world, &second, 4, "");
+    assert_int_equal(counters(&world).sessions, 2);
+    say_hex(&first, "c0 00");
+    expect(&first, "pingresp");
+    client_cut(&first);
+    client_cut(&second);
+    assert_int_equal(counters(&world).sessions, 0);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
@@ -218,6 +251,8 @@ int main(void) {
         TEST(refusal_says_nothing_of_the_session),
         TEST(session_without_expiry_ends_with_its_connection),
         TEST(no_disconnect_comes_before_connack),
+        TEST(no_will_is_published_that_was_not_given),
+        TEST(empty_client_id_of_311_is_welcome_when_clean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

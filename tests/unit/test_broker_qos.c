@@ -237,6 +237,66 @@ static void order_is_kept_through_queue_and_reconnection(void **state) {
     assert_int_equal(next, 250);
 }
 
+/* MQTT-4.6.0-2 to -4 bind the client; the broker does not depend on them. */
+static void acknowledgements_are_taken_in_any_order(void **state) {
+    (void)state;
+    b_connects(5);
+    client_subscribe(&b, "t", 2);
+    for (unsigned n = 1; n <= 3; n++)
+        publish("1", 1, NULL);
+    for (unsigned n = 4; n <= 6; n++)
+        publish("2", 2, NULL);
+    for (unsigned n = 1; n <= 6; n++)
+        expect(&b, "publish q*");
+    for (unsigned id = 3; id >= 1; id--)
+        say_ack(&b, 4, id);
+    for (unsigned id = 6; id >= 4; id--) {
+        char expected[16];
+        say_ack(&b, 5, id);
+        snprintf(expected, sizeof expected, "pubrel %u", id);
+        expect(&b, expected);
+    }
+    say_ack(&b, 7, 5);
+    say_ack(&b, 7, 4);
+    say_ack(&b, 7, 6);
+    client_cut(&b);
+    b_connects(5);
+    expect_nothing(&b);
+}
+
+/* Tables 3-4 to 3-7 of MQTT 5.0, and what of table 3-10 a client may send (MQTT-3.4.2-1, MQTT-3.5.2-1, MQTT-3.6.2-1,
+ * MQTT-3.7.2-1, MQTT-3.14.2-1). */
+static void reason_codes_are_those_of_their_tables(void **state) {
+    static const struct {
+        unsigned first_byte;
+        const char *codes;
+    } rows[] = {{0x40, "00 10 80 83 87 90 91 97 99"},
+                {0x50, "00 10 80 83 87 90 91 97 99"},
+                {0x62, "00 92"},
+                {0x70, "00 92"},
+                {0xE0, "00 04 80 81 82 83 90 93 94 95 96 97 98 99"}};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        for (unsigned code = 0; code < 256; code++) {
+            struct packet body = {.size = 0}, packet;
+            char text[8], got[256];
+            bool fault;
+            snprintf(text, sizeof text, "%02x", code);
+            if (rows[i].first_byte != 0xE0) put16(&body, 7);
+            put8(&body, code);
+            packet = packet_of(rows[i].first_byte, &body);
+            client_connect(&world, &b, 5, "b");
+            say(&b, &packet);
+            next_packet(&b, got, sizeof got);
+            fault = strcmp(got, "disconnect 82") == 0;
+            if (fault == (strstr(rows[i].codes, text) != NULL))
+                fail_msg("%02x with %s: '%s'", rows[i].first_byte, text, got);
+            client_cut(&b);
+        }
+    }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
@@ -250,6 +310,8 @@ int main(void) {
         TEST(expired_publication_is_acknowledged_to_the_end),
         TEST(full_window_delays_nothing_but_publications),
         TEST(order_is_kept_through_queue_and_reconnection),
+        TEST(acknowledgements_are_taken_in_any_order),
+        TEST(reason_codes_are_those_of_their_tables),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

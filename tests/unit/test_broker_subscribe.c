@@ -466,6 +466,18 @@ static void too_many_waiting_subscribes_are_refused(void **state) {
     expect_end(&a);
 }
 
+static void waiting_suback_leaves_out_a_reason_that_does_not_fit(void **state) {
+    struct client small;
+    (void)state;
+
+    peer_appears();
+    client_connect_with(&world, &small, 5, &(struct connect){.id = "small", .properties = "27 00000020"});
+    say_subscribe(&small, 1, "t/1", 1);
+    pass(&world, 300);
+    expect(&small, "suback 1 01");
+    client_cut(&small);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
@@ -491,6 +503,7 @@ int main(void) {
         TEST(snapshot_does_not_reach_a_waiting_subscription_twice),
         TEST(waiting_subacks_of_several_are_kept_apart),
         TEST(too_many_waiting_subscribes_are_refused),
+        TEST(waiting_suback_leaves_out_a_reason_that_does_not_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
