@@ -58,7 +58,7 @@ def main():
         return 2
     passed = failed = skipped = 0
     for turn in range(options.times):
-        found = unittest.TestLoader().discover(str(HERE), pattern="test_plain_mqtt.py" if options.against else "test_*.py")
+        found = unittest.TestLoader().discover(str(HERE), pattern="test_plain_*.py" if options.against else "test_*.py")
         tests = [test for test in flatten(found) if not options.names or any(name in test.id() for name in options.names)]
         if not tests:
             print(f"no test has {' or '.join(options.names)} in its name")

@@ -1,76 +1,13 @@
-"""MQTT 3.1.1 and 5.0 on one broker, by clients that are not ours. All of it must hold on Debian's Mosquitto too
-(run.py --against mosquitto), but what is marked as ours: there the standard leaves a choice, and this is the one we made."""
-import functools
+"""MQTT 3.1.1 and 5.0 on one broker, by clients that are not ours (plain.py)."""
 import os
-import tempfile
 import time
 import unittest
-from pathlib import Path
 
-from clients import V311, V5, MosquittoSub, MqttJs, Paho, Raw, mosquitto_pub, packet, raw_connect, raw_publish, raw_subscribe, text
-from harness import Broker, Mosquitto, SystemTest, failed, free_ports, holds, wait_until
+from clients import V5, MosquittoSub, MqttJs, Raw, mosquitto_pub, packet, raw_connect, raw_publish, raw_subscribe, text
+from harness import holds, wait_until
 from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.reasoncodes import ReasonCodes
-
-AGAINST_MOSQUITTO = os.environ.get("HOBNOB_SYSTEM_AGAINST") == "mosquitto"
-
-
-def both(test):
-    """Runs the test for MQTT 3.1.1 and for 5.0; self.kind is the name of the version, for topics and client ids."""
-    @functools.wraps(test)
-    def for_each(self):
-        for version, self.kind in ((V311, "3.1.1"), (V5, "5.0")):
-            with self.subTest(mqtt=self.kind):
-                test(self, version)
-    return for_each
-
-
-class PlainMqtt(SystemTest):
-    """One broker for the class; topics and client ids carry the test's name."""
-
-    @classmethod
-    def setUpClass(cls):
-        cls.room = tempfile.TemporaryDirectory(prefix="hobnob-test-")
-        if AGAINST_MOSQUITTO:
-            cls.broker = Mosquitto("mosquitto", cls.room.name)
-        else:
-            cls.broker = Broker("solo", cls.room.name)
-            mqtt, ws, admin = free_ports(1, bases=3)
-            Path(cls.room.name, "hobnob.yaml").write_text(
-                f"name: solo\nlisten:\n  mqtt: 127.0.0.1:{mqtt}\n  ws: 127.0.0.1:{ws}\n  admin: 127.0.0.1:{admin}\n")
-        cls.broker.start()
-
-    @classmethod
-    def tearDownClass(cls):
-        faults = cls.broker.faults()
-        status = cls.broker.stop()
-        if status != 0 and not AGAINST_MOSQUITTO:
-            faults.append(f"exit status {status} after SIGTERM")
-        if faults:
-            print(cls.broker.log(), flush=True)
-        cls.room.cleanup()
-        assert not faults, faults
-
-    def setUp(self):
-        self.addCleanup(self._check)
-
-    def _check(self):
-        if failed(self):
-            print(f"\n{self.id()}\n{self.broker.log()[-8000:]}", flush=True)
-        self.assertEqual(self.broker.faults(), [])
-
-    def topic(self, rest="t"):
-        return f"{self._testMethodName}/{rest}"
-
-    def paho(self, suffix="", **options):
-        return self.closing(Paho(self.broker, f"{self._testMethodName}{suffix}" if suffix else "", **options))
-
-    def fence(self, publisher, receiver, topic):
-        """Returns once all that the publisher sent before has had its turn at the receiver."""
-        self.fences = getattr(self, "fences", 0) + 1
-        mark = f"fence {self.fences}".encode()
-        publisher.publish(topic, mark, 1)
-        receiver.wait_payload(mark)
+from plain import AGAINST_MOSQUITTO, PlainMqtt, both
 
 
 class Messages(PlainMqtt):
