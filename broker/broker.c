@@ -33,6 +33,7 @@ struct broker *broker_new(const struct broker_options *options, uint64_t now_ms)
     broker->journal.is_on = options->durable;
     broker->journal.bytes_max = broker->limits.journal_bytes_max;
     show_refill(broker);
+    names_init(&broker->shares, options->seed);
     broker->subs = subs_new(options->seed);
     broker->retained =
         retained_new(broker->limits.retained_bytes_max, broker->limits.retained_messages_max, options->seed);
@@ -58,6 +59,8 @@ void broker_free(struct broker *broker) {
         HASH_DEL(broker->sessions, session);
         session_free(session);
     }
+    assert(broker->shares.count == 0);
+    names_deinit(&broker->shares);
     federation_free(broker->federation);
     retained_free(broker->retained);
     subs_free(broker->subs);

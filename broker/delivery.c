@@ -23,30 +23,33 @@ static size_t queue_cost(const struct outgoing *outgoing) {
 }
 
 static void outgoing_free(struct outgoing *outgoing) {
+    share_member_unref(outgoing->member);
     message_unref(outgoing->message);
     free(outgoing);
 }
 
-static void inflight_remove(struct session *session, struct outgoing *outgoing) {
-    if (outgoing->in_air) session->in_air--;
-    if (session->resend == outgoing) session->resend = outgoing->next;
-    DL_DELETE(session->inflight, outgoing);
-    session->inflight_count--;
+static void unqueue(struct session *session, struct outgoing *outgoing) {
+    DL_DELETE(session->queue, outgoing);
+    session->queue_count--;
+    session->queue_bytes -= queue_cost(outgoing);
+}
+
+/* Out of the queue or of those in flight. */
+static void drop(struct session *session, struct outgoing *outgoing) {
+    if (outgoing->packet_id == 0) {
+        unqueue(session, outgoing);
+    } else {
+        if (outgoing->in_air) session->in_air--;
+        if (session->resend == outgoing) session->resend = outgoing->next;
+        DL_DELETE(session->inflight, outgoing);
+        session->inflight_count--;
+    }
     outgoing_free(outgoing);
 }
 
 void session_outgoing_done(struct broker *broker, struct session *session, struct outgoing *outgoing) {
     durable_done(broker, session, outgoing);
-    inflight_remove(session, outgoing);
-}
-
-static struct outgoing *queue_take(struct session *session) {
-    struct outgoing *first = session->queue;
-
-    DL_DELETE(session->queue, first);
-    session->queue_count--;
-    session->queue_bytes -= queue_cost(first);
-    return first;
+    drop(session, outgoing);
 }
 
 static void queue_put(struct session *session, struct outgoing *outgoing) {
@@ -57,9 +60,9 @@ static void queue_put(struct session *session, struct outgoing *outgoing) {
 
 void session_drop_outgoing(struct session *session) {
     while (session->inflight != NULL)
-        inflight_remove(session, session->inflight);
+        drop(session, session->inflight);
     while (session->queue != NULL)
-        outgoing_free(queue_take(session));
+        drop(session, session->queue);
 }
 
 /* The ids in flight were given out in turn, so the next one can only meet the oldest. */
@@ -129,13 +132,13 @@ static void begin(struct session *session, struct outgoing *outgoing) {
 
 /* The first of the queue gets its packet id, unless it is late (MQTT-3.3.2-5). */
 static void begin_next(struct broker *broker, uint64_t now_ms, struct session *session) {
-    struct outgoing *outgoing = queue_take(session);
+    struct outgoing *outgoing = session->queue;
 
     if (outgoing->message->expires_at_ms <= now_ms) {
-        durable_done(broker, session, outgoing);
-        outgoing_free(outgoing);
+        session_outgoing_done(broker, session, outgoing);
         return;
     }
+    unqueue(session, outgoing);
     begin(session, outgoing);
     durable_sent(broker, session, outgoing);
 }
@@ -183,6 +186,38 @@ static bool goes_at_once(const struct broker *broker, const struct session *sess
     return session->queue == NULL && may_begin(broker, session);
 }
 
+static bool queue_takes(const struct broker *broker, const struct session *session, const struct message *message,
+                        const struct delivery *delivery) {
+    return session->queue_count < broker->limits.queue_messages_max &&
+           session->queue_bytes + outgoing_size(delivery->identifier_count) + message_cost(message) <=
+               broker->limits.queue_bytes_max;
+}
+
+/* Whether the packet is one that the client takes (MQTT-3.1.2-24). */
+static bool fits(const struct session *session, const struct message *message, const struct delivery *delivery) {
+    const struct client *client = session->client;
+    struct mqtt_sending sending;
+    uint32_t packet_size;
+
+    if (client == NULL || client->packet_size_max == UINT32_MAX) return true;
+    sending = (struct mqtt_sending){.version = client->version,
+                                    .qos = delivery->qos,
+                                    .expiry_left_s = message->expires_at_ms == UINT64_MAX ? UINT32_MAX : 0,
+                                    .identifiers = delivery->identifiers,
+                                    .identifier_count = delivery->identifier_count,
+                                    .message = message};
+    mqtt_publish_head_size(&sending, &packet_size);
+    return packet_size <= client->packet_size_max;
+}
+
+enum session_readiness session_readiness(const struct broker *broker, const struct session *session,
+                                         const struct message *message, const struct delivery *delivery) {
+    if (!fits(session, message, delivery)) return SESSION_FULL;
+    if (delivery->qos == 0) return is_reachable(broker, session) ? SESSION_SENDS : SESSION_FULL;
+    if (goes_at_once(broker, session)) return SESSION_SENDS;
+    return queue_takes(broker, session, message, delivery) ? SESSION_QUEUES : SESSION_FULL;
+}
+
 bool session_has_room(const struct broker *broker, const struct session *session, uint8_t qos) {
     const struct client *client = session->client;
 
@@ -201,7 +236,9 @@ static struct outgoing *outgoing_new(struct message *message, const struct deliv
         free(outgoing);
         return NULL;
     }
+    if (delivery->member != NULL) share_member_ref(delivery->member);
     *outgoing = (struct outgoing){.message = held,
+                                  .member = delivery->member,
                                   .qos = delivery->qos,
                                   .retain = delivery->retain,
                                   .identifier_count = (uint16_t)delivery->identifier_count};
@@ -219,9 +256,7 @@ void session_deliver(struct broker *broker, uint64_t now_ms, struct session *ses
         return;
     }
     if (message->expires_at_ms <= now_ms) return; /* MQTT-3.3.2-5 */
-    if (!at_once && (session->queue_count >= broker->limits.queue_messages_max ||
-                     session->queue_bytes + outgoing_size(delivery->identifier_count) + message_cost(message) >
-                         broker->limits.queue_bytes_max)) {
+    if (!at_once && !queue_takes(broker, session, message, delivery)) {
         broker->counters.dropped_queue_full++;
         return;
     }

@@ -22,6 +22,7 @@ struct note {
 struct held_filter {
     const char *text; /* inside the same allocation */
     uint32_t size;
+    uint32_t inner; /* where the filter begins in a shared one that is well-formed; else 0 */
     struct subscription subscription;
     uint8_t code;
     bool send_retained;
@@ -70,6 +71,8 @@ struct broker {
     struct timers session_timers;
 
     struct subs *subs;
+    struct names shares;                /* groups of shared subscriptions */
+    struct share_member *share_members; /* of all groups, by group and session */
     struct retained *retained;
     struct federation *federation;
     struct held *held;          /* for their barrier */

@@ -92,8 +92,6 @@ static uint8_t *put_welcome_properties(uint8_t *at, const struct mqtt_connack *c
     if (connack->assigned_client_id != NULL)
         at = put_text_property(at, PROP_ASSIGNED_CLIENT_ID, connack->assigned_client_id);
     if (connack->topic_alias_max != 0) at = put_u16_property(at, PROP_TOPIC_ALIAS_MAX, connack->topic_alias_max);
-    *at++ = PROP_SHARED_AVAILABLE;
-    *at++ = 0;
     if (connack->has_server_keep_alive) at = put_u16_property(at, PROP_SERVER_KEEP_ALIVE, connack->server_keep_alive_s);
     if (connack->response_information != NULL)
         at = put_text_property(at, PROP_RESPONSE_INFORMATION, connack->response_information);

@@ -33,8 +33,9 @@ static enum mqtt_reason check(struct mqtt_subscribe walk, size_t *text_size) {
     *text_size = 0;
     while (mqtt_next_filter(MQTT_SUBSCRIBE, &walk, &filter, &options)) {
         const char *text = (const char *)filter.bytes;
-        if (!wildcards_valid(text, filter.size)) return MQTT_MALFORMED; /* MQTT-4.7.1-1, MQTT-4.7.3-1 */
-        if (topic_is_shared(text, filter.size) && (options & 4)) return MQTT_PROTOCOL_ERROR; /* MQTT-3.8.3-4 */
+        bool shared = topic_is_shared(text, filter.size);
+        if (!shared && !wildcards_valid(text, filter.size)) return MQTT_MALFORMED; /* MQTT-4.7.1-1, MQTT-4.7.3-1 */
+        if (shared && (options & 4)) return MQTT_PROTOCOL_ERROR;                   /* MQTT-3.8.3-4 */
         *text_size += filter.size;
     }
     return MQTT_SUCCESS;
@@ -59,8 +60,11 @@ static struct held *held_new(struct client *client, struct mqtt_subscribe *subsc
     text = (char *)held->codes + subscribe->filter_count;
     while (mqtt_next_filter(MQTT_SUBSCRIBE, subscribe, &filter, &options)) {
         memcpy(text, filter.bytes, filter.size);
-        held->filters[held->filter_count++] = (struct held_filter){
-            .text = text, .size = filter.size, .subscription = subscription_of(options, subscribe->identifier)};
+        held->filters[held->filter_count++] =
+            (struct held_filter){.text = text,
+                                 .size = filter.size,
+                                 .inner = (uint32_t)topic_share_split(text, filter.size),
+                                 .subscription = subscription_of(options, subscribe->identifier)};
         text += filter.size;
     }
     return held;
@@ -70,12 +74,9 @@ static struct held *held_new(struct client *client, struct mqtt_subscribe *subsc
 static void subscribe_one(struct broker *broker, uint64_t now_ms, struct session *session, struct held_filter *filter,
                           bool v5) {
     enum subs_result result = SUBS_NO_MEMORY;
+    bool shared = topic_is_shared(filter->text, filter->size);
 
-    if (topic_is_shared(filter->text, filter->size)) {
-        filter->code = v5 ? MQTT_SHARED_NOT_SUPPORTED : MQTT_UNSPECIFIED_ERROR;
-        return;
-    }
-    if (!topic_filter_valid(filter->text, filter->size)) {
+    if (shared ? filter->inner == 0 : !topic_filter_valid(filter->text, filter->size)) {
         filter->code = v5 ? MQTT_TOPIC_FILTER_INVALID : MQTT_UNSPECIFIED_ERROR;
         return;
     }
@@ -87,8 +88,8 @@ static void subscribe_one(struct broker *broker, uint64_t now_ms, struct session
         return;
     }
     filter->code = filter->subscription.qos;
-    filter->send_retained =
-        filter->subscription.retain_handling == 0 || (filter->subscription.retain_handling == 1 && result == SUBS_OK);
+    filter->send_retained = !shared && (filter->subscription.retain_handling == 0 ||
+                                        (filter->subscription.retain_handling == 1 && result == SUBS_OK));
 }
 
 /* The barrier of what was granted; 0 if there is nothing to wait for. */
@@ -100,8 +101,8 @@ static uint64_t barrier_of(struct broker *broker, uint64_t now_ms, const struct 
 
     for (uint32_t i = 0; texts != NULL && sizes != NULL && i < held->filter_count; i++) {
         if (held->filters[i].code >= 0x80) continue;
-        texts[count] = held->filters[i].text;
-        sizes[count++] = held->filters[i].size;
+        texts[count] = held->filters[i].text + held->filters[i].inner;
+        sizes[count++] = held->filters[i].size - held->filters[i].inner;
     }
     if (count > 0) barrier = federation_barrier(broker->federation, now_ms, texts, sizes, count);
     free(texts);

@@ -9,6 +9,7 @@ struct route {
     const struct message *message;
     struct subscriber *first;
     bool to_peers;
+    bool missed;
 };
 
 /* Room for one more identifier and for collecting all of them. */
@@ -56,6 +57,10 @@ static void on_hit(void *context, struct subscriber *subscriber, const struct su
         if (route->to_peers) first_hit(route, subscriber);
         return;
     }
+    if (subscriber->kind == SUBSCRIBER_SHARE) {
+        if (!route->missed) first_hit(route, subscriber); /* retained messages are not for groups */
+        return;
+    }
     if (subscription->no_local && session->number == route->message->publisher) return;
     if (first_hit(route, subscriber)) {
         session->hit_qos = qos;
@@ -79,7 +84,7 @@ static void deliver_to(struct broker *broker, uint64_t now_ms, struct session *s
 /* missed: the message is no live one but part of what a peer retained before we joined. A client that is about to get
  * the retained messages of a new subscription would otherwise get it twice. */
 static void route(struct broker *broker, uint64_t now_ms, struct message *message, bool to_peers, bool missed) {
-    struct route route = {.broker = broker, .message = message, .to_peers = to_peers};
+    struct route route = {.broker = broker, .message = message, .to_peers = to_peers, .missed = missed};
     struct subscriber *next;
 
     broker->publication++;
@@ -90,6 +95,8 @@ static void route(struct broker *broker, uint64_t now_ms, struct message *messag
         next = subscriber->hit;
         if (subscriber->kind == SUBSCRIBER_PEER)
             federation_hit(broker->federation, now_ms, subscriber, message);
+        else if (subscriber->kind == SUBSCRIBER_SHARE)
+            share_deliver(broker, now_ms, subscriber, message);
         else if (!missed || session->client == NULL ||
                  !held_covers(broker, session->client, message->topic, message->topic_size))
             deliver_to(broker, now_ms, session, message);
@@ -112,6 +119,7 @@ static void on_look(void *context, struct subscriber *subscriber, const struct s
     struct look *look = context;
     const struct session *session = (const struct session *)subscriber;
 
+    if (subscriber->kind == SUBSCRIBER_SHARE && share_lasts(subscriber)) look->lasts = true;
     if (subscriber->kind != SUBSCRIBER_SESSION || !session->durable || subscription->qos == 0) return;
     if (subscription->no_local && session->number == look->message->publisher) return;
     look->lasts = true;

@@ -3,6 +3,7 @@
 #include "broker/durable.h"
 #include "broker/engine.h"
 #include "broker/hash.h"
+#include "broker/topic.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -38,6 +39,7 @@ struct session *session_new(struct broker *broker, const void *client_id, size_t
 }
 
 void session_free(struct session *session) {
+    share_forget(session);
     filters_deinit(&session->filters);
     session_drop_outgoing(session);
     free(session->received);
@@ -56,11 +58,13 @@ void session_end(struct broker *broker, uint64_t now_ms, struct session *session
     struct message *will = session->will;
     uint32_t will_expiry_s = session->will_expiry_s;
 
+    share_end(broker, now_ms, session);
     durable_session_end(broker, session);
     for (uint32_t i = 0; i < session->filters.count; i++) {
         const struct filter *filter = &session->filters.items[i];
-        subs_remove(broker->subs, filter->text, filter->size, &session->subscriber);
-        federation_unsubscribed(broker->federation, now_ms, filter->text, filter->size);
+        size_t inner = topic_share_split(filter->text, filter->size);
+        if (inner == 0) subs_remove(broker->subs, filter->text, filter->size, &session->subscriber);
+        federation_unsubscribed(broker->federation, now_ms, filter->text + inner, filter->size - inner);
     }
     broker->counters.subscriptions -= session->filters.count;
     timer_clear(&broker->session_timers, &session->timer);
@@ -78,6 +82,7 @@ void session_attach(struct broker *broker, struct session *session, struct clien
     session->will = NULL;
     session->client = client;
     client->session = session;
+    share_attach(session);
 }
 
 static void set_timer(struct broker *broker, struct session *session) {
@@ -116,6 +121,7 @@ void session_detach(struct broker *broker, uint64_t now_ms, struct session *sess
         session_end(broker, now_ms, session);
         return;
     }
+    share_detach(broker, now_ms, session);
     session_begin_absence(broker, now_ms, session);
     durable_session(broker, now_ms, session);
     if (session->will != NULL && session->will_delay_s == 0) session_timeout(broker, now_ms, session);
@@ -149,25 +155,41 @@ static void set_options(struct broker *broker, const struct session *session, st
     durable_subscribed(broker, session, filter);
 }
 
+/* Into the tree, or into the group that stands there for it. */
+static enum subs_result enter(struct broker *broker, struct session *session, const char *filter, size_t size,
+                              const struct subscription *subscription) {
+    return topic_share_split(filter, size) != 0
+               ? share_join(broker, session, filter, size, subscription)
+               : subs_add(broker->subs, filter, size, &session->subscriber, subscription);
+}
+
+static void leave(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter, size_t size) {
+    if (topic_share_split(filter, size) != 0)
+        share_leave(broker, now_ms, session, filter, size);
+    else
+        subs_remove(broker->subs, filter, size, &session->subscriber);
+}
+
 enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter,
                                    size_t size, const struct subscription *subscription) {
     uint32_t position = filters_find(&session->filters, broker->seed, filter, size);
+    size_t inner = topic_share_split(filter, size);
     enum subs_result result;
 
     if (position < session->filters.count) {
-        result = subs_add(broker->subs, filter, size, &session->subscriber, subscription);
+        result = enter(broker, session, filter, size, subscription);
         if (result == SUBS_REPLACED) set_options(broker, session, &session->filters.items[position], subscription);
         return result;
     }
     if (filters_add(&session->filters, broker->seed, filter, size) != 0) return SUBS_NO_MEMORY;
-    result = subs_add(broker->subs, filter, size, &session->subscriber, subscription);
+    result = enter(broker, session, filter, size, subscription);
     if (result == SUBS_NO_MEMORY) {
         filters_remove(&session->filters, session->filters.count - 1);
         return result;
     }
     /* A subscription that the other brokers cannot be told of would miss what they publish: better none. */
-    if (federation_subscribed(broker->federation, now_ms, filter, size) != 0) {
-        subs_remove(broker->subs, filter, size, &session->subscriber);
+    if (federation_subscribed(broker->federation, now_ms, filter + inner, size - inner) != 0) {
+        leave(broker, now_ms, session, filter, size);
         filters_remove(&session->filters, session->filters.count - 1);
         return SUBS_NO_MEMORY;
     }
@@ -179,12 +201,13 @@ enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struc
 enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, struct session *session,
                                      const char *filter, size_t size) {
     uint32_t position = filters_find(&session->filters, broker->seed, filter, size);
+    size_t inner = topic_share_split(filter, size);
 
     if (position == session->filters.count) return SUBS_NOT_FOUND;
-    subs_remove(broker->subs, filter, size, &session->subscriber);
+    leave(broker, now_ms, session, filter, size);
     durable_unsubscribed(broker, session, &session->filters.items[position]);
     filters_remove(&session->filters, position);
     broker->counters.subscriptions--;
-    federation_unsubscribed(broker->federation, now_ms, filter, size);
+    federation_unsubscribed(broker->federation, now_ms, filter + inner, size - inner);
     return SUBS_OK;
 }

@@ -4,7 +4,7 @@
 
 #include "broker/client.h"
 #include "broker/filters.h"
-#include "broker/subs.h"
+#include "broker/share.h"
 
 #ifndef HASH_NONFATAL_OOM
 #define HASH_NONFATAL_OOM 1
@@ -14,10 +14,11 @@
 /* One QoS 1 or 2 publication on its way to a client. */
 struct outgoing {
     struct outgoing *prev, *next;
-    struct message *message; /* NULL once PUBREC has come */
-    uint64_t position;       /* in the journal; 0 if the session is not durable */
-    uint64_t record;         /* the last that tells of it: at QoS 2 nothing is sent before that is durable */
-    uint16_t packet_id;      /* 0 while queued */
+    struct message *message;     /* NULL once PUBREC has come */
+    struct share_member *member; /* through whose shared subscription it came; NULL if through none */
+    uint64_t position;           /* in the journal; 0 if the session is not durable */
+    uint64_t record;             /* the last that tells of it: at QoS 2 nothing is sent before that is durable */
+    uint16_t packet_id;          /* 0 while queued */
     uint8_t qos;
     bool retain;
     bool sent;     /* once at least, on whatever connection: the next time is a repetition */
@@ -35,6 +36,7 @@ struct session {
     struct client *client;        /* NULL while there is no connection */
 
     struct filters filters;
+    struct share_member *memberships; /* of shared subscriptions */
 
     struct outgoing *inflight; /* with packet id, in the order of their first sending */
     struct outgoing *resend;   /* first of inflight not yet sent on this connection */
@@ -92,7 +94,15 @@ struct delivery {
     bool retain;
     const uint32_t *identifiers;
     size_t identifier_count;
+    struct share_member *member; /* of the shared subscription it comes through; NULL if through none */
 };
+enum session_readiness {
+    SESSION_FULL,   /* would be dropped */
+    SESSION_QUEUES, /* would wait */
+    SESSION_SENDS
+};
+enum session_readiness session_readiness(const struct broker *broker, const struct session *session,
+                                         const struct message *message, const struct delivery *delivery);
 /* Sends, queues or drops by the session's state and limits. */
 void session_deliver(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message,
                      const struct delivery *delivery);
@@ -105,6 +115,7 @@ bool session_has_room(const struct broker *broker, const struct session *session
 void session_pump(struct broker *broker, uint64_t now_ms, struct session *session);
 /* The publication in flight under this packet id; NULL if there is none. */
 struct outgoing *session_inflight(struct session *session, uint16_t packet_id);
+/* It is acknowledged, dropped or somebody else's: takes it out of the queue or of those in flight. */
 void session_outgoing_done(struct broker *broker, struct session *session, struct outgoing *outgoing);
 /* Frees all that is queued and in flight. */
 void session_drop_outgoing(struct session *session);

@@ -1,6 +1,7 @@
-/* The subscription tree: who gets what. Local sessions and peers sit in the same tree.
+/* The subscription tree: who gets what. Local sessions, groups of them (share.h) and peers sit in the same
+ * tree.
  *
- * A subscriber is embedded as the first member of a session or a peer. The tree keeps no reference: remove all
+ * A subscriber is embedded in a session, a group or a peer. The tree keeps no reference: remove all
  * subscriptions of a subscriber before freeing it. Filters must be valid (topic.h).
  */
 #ifndef BROKER_SUBS_H
@@ -12,7 +13,7 @@
 
 struct subs;
 
-enum subscriber_kind { SUBSCRIBER_SESSION, SUBSCRIBER_PEER };
+enum subscriber_kind { SUBSCRIBER_SESSION, SUBSCRIBER_SHARE, SUBSCRIBER_PEER };
 struct subscriber {
     enum subscriber_kind kind;
     /* Scratch of the caller of subs_match, e.g. the number of the last publication that reached it, to give one copy

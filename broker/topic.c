@@ -71,6 +71,19 @@ bool topic_is_shared(const char *filter, size_t size) {
     return size >= 7 && memcmp(filter, "$share/", 7) == 0;
 }
 
+size_t topic_share_split(const char *filter, size_t size) {
+    const char *name = filter + 7, *slash;
+    size_t name_size, inner;
+
+    if (!topic_is_shared(filter, size)) return 0;
+    slash = memchr(name, '/', size - 7);
+    if (slash == NULL) return 0;
+    name_size = (size_t)(slash - name);
+    if (name_size == 0 || topic_has_wildcard(name, name_size) || !topic_utf8_valid(name, name_size)) return 0;
+    inner = 7 + name_size + 1;
+    return topic_filter_valid(filter + inner, size - inner) ? inner : 0;
+}
+
 /* A filter is read level by level. "#" also matches its parent level, and no name is empty: so "#" means the same
  * as "+/#", and "/#" the same as "/+/#". Read that way, "#" stands for any number of further levels and never for
  * the first one, which makes the set operations below plain. */

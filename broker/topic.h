@@ -40,5 +40,8 @@ bool topic_has_wildcard(const char *filter, size_t size);
 
 /* True if the filter is "$share/..." (MQTT 5.0 section 4.8.2), well-formed or not. */
 bool topic_is_shared(const char *filter, size_t size);
+/* Where FILTER begins in "$share/NAME/FILTER"; 0 for what is not that, or has no NAME, one with a wildcard, or no valid
+ * FILTER (MQTT-4.8.2-1, MQTT-4.8.2-2). */
+size_t topic_share_split(const char *filter, size_t size);
 
 #endif

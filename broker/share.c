@@ -1,0 +1,197 @@
+#include "broker/share.h"
+
+#include "broker/engine.h"
+#include "broker/hash.h"
+#include "broker/topic.h"
+
+#include <stdlib.h>
+#include <utlist.h>
+
+static unsigned place_hash(const struct broker *broker, const struct share_place *place) {
+    return (unsigned)hash_bytes(broker->seed, place, sizeof *place);
+}
+
+static struct share_member *member_find(const struct broker *broker, struct share *share, struct session *session) {
+    struct share_place place = {.share = share, .session = session};
+    struct share_member *member;
+
+    HASH_FIND_BYHASHVALUE(hh, broker->share_members, &place, sizeof place, place_hash(broker, &place), member);
+    return member;
+}
+
+static void ring_add(struct share_member *member) {
+    struct share *share = member->place.share;
+
+    member->connected = member->place.session->client != NULL;
+    if (member->connected) {
+        CDL_APPEND(share->connected, member);
+        share->connected_count++;
+    } else {
+        CDL_APPEND(share->away, member);
+        share->away_count++;
+    }
+}
+
+static void ring_remove(struct share_member *member) {
+    struct share *share = member->place.share;
+
+    if (member->connected) {
+        CDL_DELETE(share->connected, member);
+        share->connected_count--;
+    } else {
+        CDL_DELETE(share->away, member);
+        share->away_count--;
+    }
+}
+
+static bool is_empty(const struct share *share) {
+    return share->connected_count + share->away_count == 0;
+}
+
+static void share_unref(struct share *share) {
+    if (--share->references > 0) return;
+    names_remove(&share->broker->shares, &share->named);
+    free(share);
+}
+
+void share_member_ref(struct share_member *member) {
+    member->outgoing++;
+}
+
+static void free_if_done(struct share_member *member) {
+    if (!member->left || member->outgoing > 0) return;
+    share_unref(member->place.share);
+    free(member);
+}
+
+void share_member_unref(struct share_member *member) {
+    if (member == NULL) return;
+    member->outgoing--;
+    free_if_done(member);
+}
+
+/* The group of this filter, with one more reference; made if need be. NULL when memory is short. */
+static struct share *share_ref(struct broker *broker, const char *filter, size_t size) {
+    struct share *share = (struct share *)(void *)names_find(&broker->shares, filter, size);
+
+    if (share == NULL) {
+        share = named_new(sizeof *share, filter, size);
+        if (share == NULL) return NULL;
+        share->subscriber.kind = SUBSCRIBER_SHARE;
+        share->broker = broker;
+        share->inner = (uint32_t)topic_share_split(filter, size);
+        if (names_add(&broker->shares, &share->named) != 0) {
+            free(share);
+            return NULL;
+        }
+    }
+    share->references++;
+    return share;
+}
+
+static enum subs_result enter_tree(struct share *share) {
+    static const struct subscription plain = {.qos = 2}; /* what is granted is each member's */
+
+    return subs_add(share->broker->subs, share->named.text + share->inner, share->named.size - share->inner,
+                    &share->subscriber, &plain);
+}
+
+static void leave_tree(struct share *share) {
+    subs_remove(share->broker->subs, share->named.text + share->inner, share->named.size - share->inner,
+                &share->subscriber);
+}
+
+static struct share_member *member_new(struct broker *broker, struct share *share, struct session *session) {
+    struct share_member *member = calloc(1, sizeof *member);
+
+    if (member == NULL) return NULL;
+    member->place = (struct share_place){.share = share, .session = session};
+    HASH_ADD_KEYPTR_BYHASHVALUE(hh, broker->share_members, &member->place, sizeof member->place,
+                                place_hash(broker, &member->place), member);
+    if (member->hh.tbl == NULL) {
+        free(member);
+        return NULL;
+    }
+    return member;
+}
+
+enum subs_result share_join(struct broker *broker, struct session *session, const char *filter, size_t size,
+                            const struct subscription *subscription) {
+    struct share *share = share_ref(broker, filter, size);
+    struct share_member *member = share != NULL ? member_find(broker, share, session) : NULL;
+
+    if (share == NULL) return SUBS_NO_MEMORY;
+    if (member != NULL) {
+        share_unref(share); /* this one's is enough */
+        member->subscription = *subscription;
+        return SUBS_REPLACED;
+    }
+    member = member_new(broker, share, session);
+    if (member != NULL && is_empty(share) && enter_tree(share) == SUBS_NO_MEMORY) {
+        HASH_DEL(broker->share_members, member);
+        free(member);
+        member = NULL;
+    }
+    if (member == NULL) {
+        share_unref(share);
+        return SUBS_NO_MEMORY;
+    }
+    member->subscription = *subscription;
+    ring_add(member);
+    DL_APPEND2(session->memberships, member, session_prev, session_next);
+    return SUBS_OK;
+}
+
+/* It is no member any more, but not yet freed. */
+static void take_out(struct broker *broker, struct share_member *member) {
+    HASH_DEL(broker->share_members, member);
+    ring_remove(member);
+    DL_DELETE2(member->place.session->memberships, member, session_prev, session_next);
+    member->left = true;
+    if (is_empty(member->place.share)) leave_tree(member->place.share);
+}
+
+void share_leave(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter, size_t size) {
+    struct share *share = (struct share *)(void *)names_find(&broker->shares, filter, size);
+    struct share_member *member = share != NULL ? member_find(broker, share, session) : NULL;
+
+    if (member == NULL) return;
+    take_out(broker, member);
+    share_member_ref(member); /* it must stay for the walk */
+    if (member->outgoing > 1) share_pass_on(broker, now_ms, session, member, SHARE_LEFT);
+    share_member_unref(member);
+}
+
+void share_end(struct broker *broker, uint64_t now_ms, struct session *session) {
+    share_forget(session);
+    share_pass_on(broker, now_ms, session, NULL, SHARE_ENDED);
+}
+
+void share_forget(struct session *session) {
+    while (session->memberships != NULL) {
+        struct share_member *member = session->memberships;
+        take_out(member->place.share->broker, member);
+        free_if_done(member);
+    }
+}
+
+void share_attach(struct session *session) {
+    struct share_member *member;
+
+    DL_FOREACH2(session->memberships, member, session_next) {
+        ring_remove(member);
+        ring_add(member);
+    }
+}
+
+void share_detach(struct broker *broker, uint64_t now_ms, struct session *session) {
+    struct share_member *member;
+    bool somebody = false; /* could take over */
+
+    DL_FOREACH2(session->memberships, member, session_next) {
+        ring_remove(member);
+        ring_add(member);
+        somebody = somebody || (member->outgoing > 0 && member->place.share->connected_count > 0);
+    }
+    if (somebody && !broker->stopping) share_pass_on(broker, now_ms, session, NULL, SHARE_DETACHED);
+}

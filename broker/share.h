@@ -1,0 +1,88 @@
+/* Inside broker/: shared subscriptions (MQTT 5.0 section 4.8.2), for MQTT 3.1.1 clients too.
+ *
+ * A group is all sessions subscribed to the same "$share/NAME/FILTER". It is one subscriber in the tree, at FILTER;
+ * each publication that hits it goes to one member, chosen when it is delivered. A publication of QoS 1 or 2 remembers
+ * through whom it came to its session, so that another member can get it when the session goes.
+ */
+#ifndef BROKER_SHARE_H
+#define BROKER_SHARE_H
+
+#include "broker/message.h"
+#include "broker/names.h"
+#include "broker/subs.h"
+
+#ifndef HASH_NONFATAL_OOM
+#define HASH_NONFATAL_OOM 1
+#endif
+#include <uthash.h>
+
+struct broker;
+struct session;
+
+struct share {
+    struct named named; /* first: in broker.shares, by the filter as subscribed */
+    struct subscriber subscriber;
+    struct broker *broker;
+    struct share_member *connected, *away; /* rings of the members with and without a connection; next to be asked */
+    uint32_t connected_count, away_count;
+    uint32_t references; /* member structs: it goes with the last */
+    uint32_t inner;      /* where FILTER begins in named.text */
+};
+
+/* What a member is found by. */
+struct share_place {
+    struct share *share;
+    struct session *session;
+};
+
+/* A session's place in a group. It is left behind while publications are under way that came through it. */
+struct share_member {
+    struct share_place place; /* its session counts only while it is a member */
+    UT_hash_handle hh;        /* of broker.share_members, by place */
+    struct share_member *prev, *next;
+    struct share_member *session_prev, *session_next; /* of session.memberships */
+    struct subscription subscription;
+    uint32_t outgoing; /* publications that came through it and are not done */
+    bool connected;    /* in that ring */
+    bool left;
+};
+
+/* ---- share.c: who is in ---- */
+
+/* Joins, or replaces the subscription of, the group of a filter that topic_share_split() takes. SUBS_OK, SUBS_REPLACED
+ * or SUBS_NO_MEMORY and nothing changed. */
+enum subs_result share_join(struct broker *broker, struct session *session, const char *filter, size_t size,
+                            const struct subscription *subscription);
+/* What waits for this member and was never sent goes to others, if there are any that can take it. */
+void share_leave(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter, size_t size);
+/* The session's connection has come. */
+void share_attach(struct session *session);
+/* It has gone, and the session goes on without: what was never sent goes to members that are connected. */
+void share_detach(struct broker *broker, uint64_t now_ms, struct session *session);
+/* It leaves all groups; what it has not acknowledged goes to others. */
+void share_end(struct broker *broker, uint64_t now_ms, struct session *session);
+/* The same without a last word, for broker_free(). */
+void share_forget(struct session *session);
+
+/* One more, or one less, publication under way that came through it. */
+void share_member_ref(struct share_member *member);
+void share_member_unref(struct share_member *member); /* NULL is fine */
+
+/* ---- share_deliver.c: who gets it ---- */
+
+/* The group was hit by a publication. */
+void share_deliver(struct broker *broker, uint64_t now_ms, struct subscriber *group, struct message *message);
+
+/* True if a durable session may be chosen for what has a QoS above 0. */
+bool share_lasts(const struct subscriber *group);
+
+enum share_reason {
+    SHARE_DETACHED, /* never sent: to members that are connected, else it stays */
+    SHARE_LEFT,     /* never sent: to any other, else it stays */
+    SHARE_ENDED     /* all but QoS 2 that was sent (MQTT-4.8.2-5): to any other; the session is to be freed */
+};
+/* Passes on what came to the session through this member, or through any if it is NULL, in its order. */
+void share_pass_on(struct broker *broker, uint64_t now_ms, struct session *session, const struct share_member *member,
+                   enum share_reason reason);
+
+#endif

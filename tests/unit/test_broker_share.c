@@ -1,0 +1,675 @@
+/* Shared subscriptions (MQTT 5.0 section 4.8.2). */
+#include "broker/federation.h"
+#include "mqtt_client.h"
+
+static struct world world;
+static struct client publisher, a, b, c;
+
+static int begin(void **state) {
+    (void)state;
+    world_begin(&world);
+    client_connect(&world, &publisher, 5, "publisher");
+    return 0;
+}
+
+static int end(void **state) {
+    struct client *const clients[] = {&publisher, &a, &b, &c};
+    (void)state;
+
+    for (size_t i = 0; i < 4; i++)
+        if (clients[i]->handle) client_cut(clients[i]);
+    world_end(&world);
+    return 0;
+}
+
+static void begin_with(struct broker_limits limits) {
+    client_cut(&publisher);
+    world_end(&world);
+    world.options.limits = limits;
+    begin(NULL);
+}
+
+/* A member with a session of its own life: of 60 s, or as long as its connection. */
+static void member(struct client *client, const char *id, bool durable, const char *filter, unsigned options) {
+    client_connect_with(&world, client, 5, &(struct connect){.id = id, .properties = durable ? "11 0000003c" : NULL});
+    client_subscribe(client, filter, options);
+}
+
+static void comes_back(struct client *client, const char *id) {
+    client_connect_with(&world, client, 5, &(struct connect){.id = id, .resume = true, .properties = "11 0000003c"});
+}
+
+/* The same with room for so many unacknowledged publications. */
+static void member_with_window(struct client *client, const char *id, bool durable, unsigned window,
+                               const char *filter) {
+    char properties[32];
+
+    snprintf(properties, sizeof properties, "21 %04x %s", window, durable ? "11 0000003c" : "");
+    client_connect_with(&world, client, 5, &(struct connect){.id = id, .properties = properties});
+    client_subscribe(client, filter, 2);
+}
+
+static void publish(unsigned qos, const char *topic, const char *payload) {
+    say_publish(&publisher, &(struct publish){.topic = topic, .payload = payload, .qos = qos, .id = 1});
+    if (qos == 0) return;
+    expect(&publisher, qos == 1 ? "puback 1*" : "pubrec 1*");
+    if (qos < 2) return;
+    say_ack(&publisher, 6, 1);
+    expect(&publisher, "pubcomp 1");
+}
+
+/* Publishes the payloads "1" to "count". */
+static void publish_numbers(unsigned qos, const char *topic, unsigned first, unsigned last) {
+    for (unsigned n = first; n <= last; n++) {
+        char payload[8];
+        snprintf(payload, sizeof payload, "%u", n);
+        publish(qos, topic, payload);
+    }
+}
+
+/* ---- who is in ---- */
+
+static void each_publication_goes_to_one_member_in_turn(void **state) {
+    (void)state;
+    for (unsigned qos = 0; qos <= 2; qos++) {
+        member(&a, "a", false, "$share/g/t/+", qos);
+        member(&b, "b", false, "$share/g/t/+", qos);
+        client_connect(&world, &c, 4, "c"); /* 3.1.1 clients too */
+        client_subscribe(&c, "$share/g/t/+", qos);
+        publish_numbers(qos, "t/1", 1, 6);
+        for (unsigned round = 0; round < 2; round++) {
+            char expected[3][32];
+            for (unsigned n = 0; n < 3; n++) {
+                char id[8] = "";
+                if (qos > 0) snprintf(id, sizeof id, " id=%u", round + 1);
+                snprintf(expected[n], sizeof expected[n], "publish q%u%s t/1 '%u'", qos, id, round * 3 + n + 1);
+            }
+            expect(&a, expected[0]);
+            expect(&b, expected[1]);
+            expect(&c, expected[2]);
+        }
+        expect_nothing(&a);
+        expect_nothing(&b);
+        expect_nothing(&c);
+        client_cut(&a), client_cut(&b), client_cut(&c);
+    }
+}
+
+static void each_group_gets_its_copy_beside_ordinary_subscriptions(void **state) {
+    (void)state;
+    client_connect(&world, &a, 5, "a");
+    say_subscribe_with(&a, 1, "$share/g/t", 1, "0b 01");
+    say_subscribe_with(&a, 2, "$share/h/t", 0, "0b 02");
+    say_subscribe_with(&a, 3, "$share/g/#", 2, "0b 03"); /* another filter is another group */
+    say_subscribe_with(&a, 4, "t", 1, "0b 04");
+    say_subscribe_with(&a, 5, "+", 2, "0b 05");
+    for (unsigned n = 1; n <= 5; n++)
+        expect(&a, "suback *");
+    publish(1, "t", "x");
+    {
+        unsigned copies = 0, seen = 0;
+        char packet[64];
+        while (*next_packet(&a, packet, sizeof packet) != '\0') {
+            copies++;
+            seen |= strstr(packet, "0b=5 0b=4") || strstr(packet, "0b=4 0b=5") ? 1u : 0;
+            seen |= strstr(packet, "q1") && strstr(packet, " t 0b=1 'x'") ? 2u : 0;
+            seen |= strcmp(packet, "publish q0 t 0b=2 'x'") == 0 ? 4u : 0;
+            seen |= strstr(packet, "q1") && strstr(packet, " t 0b=3 'x'") ? 8u : 0;
+        }
+        assert_int_equal(copies, 4);
+        assert_int_equal(seen, 15);
+    }
+}
+
+static void subscribing_again_replaces_the_options(void **state) {
+    (void)state;
+    client_connect(&world, &a, 5, "a");
+    say_subscribe_with(&a, 1, "$share/g/t", 1, "0b 01");
+    say_subscribe_with(&a, 2, "$share/g/t", 8, "0b 02"); /* QoS 0, retain as published */
+    expect(&a, "suback 1 01");
+    expect(&a, "suback 2 00");
+    assert_int_equal(counters(&world).subscriptions, 1);
+    say_publish(&publisher, &(struct publish){.topic = "t", .payload = "x", .qos = 1, .id = 1, .retain = true});
+    expect(&a, "publish retain q0 t 0b=2 'x'");
+    expect_nothing(&a);
+}
+
+static void unsubscribed_member_gets_nothing_more(void **state) {
+    (void)state;
+    member(&a, "a", false, "$share/g/t", 0);
+    member(&b, "b", false, "$share/g/t", 0);
+    say_unsubscribe(&a, 1, "$share/g/t");
+    expect(&a, "unsuback 1 00");
+    say_unsubscribe(&a, 2, "$share/g/t");
+    expect(&a, "unsuback 2 11");
+    say_unsubscribe(&b, 3, "$share/h/t");
+    expect(&b, "unsuback 3 11");
+    say_unsubscribe(&b, 4, "t");
+    expect(&b, "unsuback 4 11");
+    publish_numbers(0, "t", 1, 2);
+    expect(&b, "publish q0 t '1'");
+    expect(&b, "publish q0 t '2'");
+    expect_nothing(&a);
+    client_cut(&b);
+    publish(0, "t", "3");
+    assert_int_equal(counters(&world).subscriptions, 0);
+    client_subscribe(&a, "$share/g/t", 0);
+    publish(0, "t", "4");
+    expect(&a, "publish q0 t '4'");
+}
+
+static void ill_formed_share_has_its_own_code(void **state) {
+    static const char *const bad[] = {
+        "$share/",    "$share/g",    "$share/g/",   "$share//a",   "$share/+/a",
+        "$share/#/a", "$share/g+/a", "$share/a#/b", "$share/g/a+", "$share/g/#/a",
+    };
+    (void)state;
+
+    client_connect(&world, &a, 5, "a");
+    client_connect(&world, &b, 4, "b");
+    for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+        say_subscribe(&a, 1, bad[i], 0);
+        expect(&a, "suback 1 8f");
+        say_subscribe(&b, 1, bad[i], 0);
+        expect(&b, "suback 1 80");
+    }
+    assert_int_equal(counters(&world).subscriptions, 0);
+    client_subscribe(&a, "$share/g/$x/#", 0);
+    client_subscribe(&b, "$share", 0); /* an ordinary topic */
+    publish(0, "$x/1", "x");
+    publish(0, "$share", "y");
+    expect(&a, "publish q0 $x/1 'x'");
+    expect(&b, "publish q0 $share 'y'");
+}
+
+static void dollar_topics_are_hidden_from_a_groups_wildcards(void **state) {
+    (void)state;
+    member(&a, "a", false, "$share/g/#", 0);
+    publish(0, "$x/1", "x");
+    publish(0, "y", "y");
+    expect(&a, "publish q0 y 'y'");
+}
+
+static void retained_messages_are_not_for_groups(void **state) {
+    (void)state;
+    say_publish(&publisher, &(struct publish){.topic = "t", .payload = "old", .retain = true});
+    member(&a, "a", false, "$share/g/t", 0);
+    say_publish(&publisher, &(struct publish){.topic = "t", .payload = "new", .retain = true});
+    expect(&a, "publish q0 t 'new'"); /* live, so without its flag */
+    expect_nothing(&a);
+}
+
+static void nor_is_the_snapshot_of_another_brokers(void **state) {
+    struct message template = {.retain = true,
+                               .topic = "t",
+                               .topic_size = 1,
+                               .payload = (const uint8_t *)"x",
+                               .payload_size = 1,
+                               .expires_at_ms = UINT64_MAX,
+                               .stamp = {.wall_ms = 5000}};
+    struct message *message = message_new(&template);
+    (void)state;
+
+    member(&a, "a", false, "$share/g/t", 0);
+    client_subscribe(&a, "+", 0);
+    broker_merge_retained(world.broker, world.now, message);
+    expect(&a, "publish q0 t 'x'");
+    expect_nothing(&a);
+    broker_deliver_from_peer(world.broker, world.now, message); /* a live one is */
+    expect(&a, "publish q0 t 'x'");
+    expect(&a, "publish q0 t 'x'");
+    message_unref(message);
+}
+
+static void shared_subscriptions_count_against_the_limit(void **state) {
+    (void)state;
+    begin_with((struct broker_limits){.subscriptions_per_client = 2});
+    member(&a, "a", false, "$share/g/t", 0);
+    client_subscribe(&a, "$share/h/t", 0);
+    say_subscribe(&a, 1, "$share/i/t", 0);
+    expect(&a, "suback 1 97");
+    client_subscribe(&a, "$share/g/t", 1);
+}
+
+/* ---- who is chosen ---- */
+
+static void members_with_a_full_window_are_passed_over(void **state) {
+    (void)state;
+    member_with_window(&a, "a", false, 1, "$share/g/t");
+    member_with_window(&b, "b", false, 10, "$share/g/t");
+    publish_numbers(1, "t", 1, 4);
+    expect(&a, "publish q1 id=1 t '1'");
+    expect(&b, "publish q1 id=1 t '2'");
+    expect(&b, "publish q1 id=2 t '3'");
+    expect(&b, "publish q1 id=3 t '4'");
+    say_ack(&a, 4, 1);
+    publish_numbers(1, "t", 5, 6);
+    expect(&a, "publish q1 id=2 t '5'");
+    expect(&b, "publish q1 id=4 t '6'");
+}
+
+static void when_all_windows_are_full_the_shortest_queue_grows(void **state) {
+    (void)state;
+    member_with_window(&a, "a", false, 1, "$share/g/t");
+    member_with_window(&b, "b", false, 1, "$share/g/t");
+    publish_numbers(1, "t", 1, 6);
+    expect(&a, "publish q1 id=1 t '1'");
+    expect(&b, "publish q1 id=1 t '2'");
+    say_ack(&b, 4, 1);
+    expect(&b, "publish q1 id=2 t '4'");
+    publish(1, "t", "7"); /* b has one that waits, a has two */
+    for (unsigned n = 2; n <= 4; n++)
+        say_ack(&b, 4, n);
+    expect(&b, "publish q1 id=3 t '6'");
+    expect(&b, "publish q1 id=4 t '7'");
+    say_ack(&a, 4, 1);
+    expect(&a, "publish q1 id=2 t '3'");
+    say_ack(&a, 4, 2);
+    expect(&a, "publish q1 id=3 t '5'");
+    expect_nothing(&b);
+}
+
+static void member_without_connection_gets_only_what_no_other_can(void **state) {
+    (void)state;
+    member(&a, "a", true, "$share/g/t", 1);
+    client_cut(&a);
+    member(&b, "b", false, "$share/g/t", 1);
+    publish(1, "t", "1");
+    expect(&b, "publish q1 id=1 t '1'");
+    say_ack(&b, 4, 1);
+    client_cut(&b);
+    publish(1, "t", "2");
+    publish(0, "t", "nobody is there");
+    comes_back(&a, "a");
+    expect(&a, "publish q1 id=1 t '2'");
+    expect_nothing(&a);
+}
+
+static void members_without_connection_share_too(void **state) {
+    (void)state;
+    member(&a, "a", true, "$share/g/t", 1);
+    member(&b, "b", true, "$share/g/t", 1);
+    client_cut(&a), client_cut(&b);
+    publish_numbers(1, "t", 1, 4);
+    comes_back(&a, "a");
+    comes_back(&b, "b");
+    expect(&a, "publish q1 id=1 t '1'");
+    expect(&b, "publish q1 id=1 t '2'");
+    expect(&a, "publish q1 id=2 t '3'");
+    expect(&b, "publish q1 id=2 t '4'");
+    expect_nothing(&a);
+    expect_nothing(&b);
+}
+
+static void drop_is_counted_once(void **state) {
+    (void)state;
+    begin_with((struct broker_limits){.queue_messages_max = 1});
+    member_with_window(&a, "a", false, 1, "$share/g/t");
+    member_with_window(&b, "b", false, 1, "$share/g/t");
+    publish_numbers(1, "t", 1, 5);
+    assert_int_equal(counters(&world).dropped_queue_full, 1);
+    client_cut(&a), client_cut(&b);
+    begin_with((struct broker_limits){.output_bytes_max = 1000});
+    member(&a, "a", false, "$share/g/t", 0);
+    a.unread = true;
+    for (unsigned n = 0; counters(&world).dropped_qos0 == 0; n++) {
+        assert_true(n < 100);
+        publish(0, "t", "0123456789012345678901234567890123456789");
+    }
+    assert_int_equal(counters(&world).dropped_qos0, 1);
+    a.unread = false;
+}
+
+static void packet_too_large_for_one_member_goes_to_another(void **state) {
+    (void)state;
+    client_connect_with(&world, &a, 5, &(struct connect){.id = "a", .properties = "27 00000014"});
+    client_subscribe(&a, "$share/g/t", 1);
+    member(&b, "b", false, "$share/g/t", 1);
+    publish(1, "t", "no more than 20 bytes, it says");
+    publish(1, "t", "no more than 20 bytes, it says");
+    expect(&b, "publish q1 id=1 t 'no more*");
+    expect(&b, "publish q1 id=2 t 'no more*");
+    publish(1, "t", "little");
+    expect(&a, "publish q1 id=1 t 'little'");
+}
+
+static void a_large_group_of_busy_members_shares_evenly(void **state) {
+    enum { MEMBERS = 200 };
+    struct client members[MEMBERS];
+    (void)state;
+
+    for (unsigned n = 0; n < MEMBERS; n++) {
+        char id[8];
+        snprintf(id, sizeof id, "m%u", n);
+        member_with_window(&members[n], id, false, 1, "$share/g/t");
+    }
+    for (unsigned n = 0; n < 3 * MEMBERS; n++)
+        publish(1, "t", "x");
+    for (unsigned n = 0; n < MEMBERS; n++) { /* though not all are asked each time */
+        for (unsigned id = 1; id <= 3; id++) {
+            expect(&members[n], "publish *");
+            say_ack(&members[n], 4, id);
+        }
+        expect_nothing(&members[n]);
+        client_cut(&members[n]);
+    }
+}
+
+/* ---- what is not acknowledged ---- */
+
+static void unacknowledged_qos1_goes_to_others_when_the_session_ends(void **state) {
+    (void)state;
+    member_with_window(&a, "a", false, 2, "$share/g/t");
+    publish_numbers(1, "t", 1, 5);
+    expect(&a, "publish q1 id=1 t '1'");
+    expect(&a, "publish q1 id=2 t '2'");
+    member(&b, "b", false, "$share/g/t", 1);
+    say_ack(&a, 4, 1);
+    expect(&a, "publish q1 id=3 t '3'");
+    client_cut(&a);
+    expect(&b, "publish q1 id=1 t '2'");
+    expect(&b, "publish q1 id=2 t '3'");
+    expect(&b, "publish q1 id=3 t '4'");
+    expect(&b, "publish q1 id=4 t '5'");
+    expect_nothing(&b);
+}
+
+static void it_goes_to_members_without_connection_too(void **state) {
+    (void)state;
+    member(&b, "b", true, "$share/g/t", 1);
+    client_cut(&b);
+    member(&a, "a", false, "$share/g/t", 1);
+    publish_numbers(1, "t", 1, 2);
+    client_cut(&a);
+    comes_back(&b, "b");
+    expect(&b, "publish q1 id=1 t '1'");
+    expect(&b, "publish q1 id=2 t '2'");
+    expect_nothing(&b);
+}
+
+/* MQTT-4.8.2-5. */
+static void qos2_that_was_sent_is_sent_to_nobody_else(void **state) {
+    (void)state;
+    member_with_window(&a, "a", false, 2, "$share/g/t");
+    publish_numbers(2, "t", 1, 3);
+    expect(&a, "publish q2 id=1 t '1'");
+    expect(&a, "publish q2 id=2 t '2'");
+    say_ack(&a, 5, 1);
+    expect(&a, "pubrel 1");
+    member(&b, "b", false, "$share/g/t", 2);
+    client_cut(&a);
+    expect(&b, "publish q2 id=1 t '3'");
+    expect_nothing(&b);
+}
+
+/* MQTT-4.8.2-4. */
+static void qos2_in_flight_waits_for_the_session_that_may_come_back(void **state) {
+    (void)state;
+    member_with_window(&a, "a", true, 2, "$share/g/t");
+    publish_numbers(2, "t", 1, 4);
+    say_ack(&a, 5, 1);
+    expect(&a, "publish q2 id=1 t '1'");
+    expect(&a, "publish q2 id=2 t '2'");
+    expect(&a, "pubrel 1");
+    member(&b, "b", false, "$share/g/t", 2);
+    client_cut(&a);
+    expect(&b, "publish q2 id=1 t '3'"); /* never sent to a */
+    expect(&b, "publish q2 id=2 t '4'");
+    expect_nothing(&b);
+    comes_back(&a, "a");
+    expect(&a, "pubrel 1");
+    expect(&a, "publish dup q2 id=2 t '2'");
+    client_cut(&a);
+    pass(&world, 60000); /* the session ends */
+    expect_nothing(&b);
+}
+
+static void qos1_in_flight_waits_until_the_session_expires(void **state) {
+    (void)state;
+    member(&a, "a", true, "$share/g/t", 1);
+    publish(1, "t", "1");
+    expect(&a, "publish q1 id=1 t '1'");
+    member(&b, "b", false, "$share/g/t", 1);
+    client_cut(&a);
+    expect_nothing(&b);
+    pass(&world, 59999);
+    expect_nothing(&b);
+    pass(&world, 1);
+    expect(&b, "publish q1 id=1 t '1'");
+}
+
+static void what_was_never_sent_stays_if_nobody_is_there(void **state) {
+    (void)state;
+    member_with_window(&a, "a", true, 1, "$share/g/t");
+    member(&b, "b", true, "$share/g/t", 1);
+    client_cut(&b);
+    publish_numbers(1, "t", 1, 3);
+    expect(&a, "publish q1 id=1 t '1'");
+    client_cut(&a);
+    comes_back(&b, "b");
+    expect_nothing(&b);
+    comes_back(&a, "a");
+    expect(&a, "publish dup q1 id=1 t '1'");
+    expect(&a, "publish q1 id=2 t '2'");
+    expect(&a, "publish q1 id=3 t '3'");
+}
+
+static void nor_does_it_go_to_others_that_are_not_there(void **state) {
+    (void)state;
+    begin_with((struct broker_limits){.queue_messages_max = 1});
+    member(&c, "c", true, "$share/g/t", 1);
+    client_cut(&c);
+    member_with_window(&a, "a", true, 1, "$share/g/t");
+    member_with_window(&b, "b", false, 1, "$share/g/t");
+    publish_numbers(1, "t", 1, 4);
+    expect(&a, "publish q1 id=1 t '1'");
+    client_cut(&a); /* b, with '2' and '4', can take no more */
+    comes_back(&c, "c");
+    expect_nothing(&c);
+    comes_back(&a, "a");
+    expect(&a, "publish dup q1 id=1 t '1'");
+    expect(&a, "publish q1 id=2 t '3'");
+}
+
+static void member_that_came_back_goes_before_those_that_did_not(void **state) {
+    (void)state;
+    member(&b, "b", true, "$share/g/t", 1);
+    member(&a, "a", true, "$share/g/t", 1);
+    client_cut(&a), client_cut(&b);
+    client_connect_with(
+        &world, &a, 5,
+        &(struct connect){.id = "a", .resume = true, .properties = "21 0001 11 0000003c"}); /* one at a time */
+    publish_numbers(1, "t", 1, 3);
+    comes_back(&b, "b");
+    expect_nothing(&b);
+    for (unsigned n = 1; n <= 3; n++) {
+        expect(&a, "publish q1 *");
+        say_ack(&a, 4, n);
+    }
+}
+
+/* MQTT-3.10.4-3. */
+static void unsubscribed_member_completes_what_was_sent_to_it(void **state) {
+    (void)state;
+    member_with_window(&a, "a", false, 1, "$share/g/t");
+    publish_numbers(1, "t", 1, 3);
+    expect(&a, "publish q1 id=1 t '1'");
+    member(&b, "b", false, "$share/g/t", 1);
+    say_unsubscribe(&a, 1, "$share/g/t");
+    expect(&a, "unsuback 1 00");
+    expect(&b, "publish q1 id=1 t '2'");
+    expect(&b, "publish q1 id=2 t '3'");
+    client_cut(&a); /* without having acknowledged it */
+    expect(&b, "publish q1 id=3 t '1'");
+    expect_nothing(&b);
+}
+
+static void leaving_one_group_leaves_what_came_through_others(void **state) {
+    (void)state;
+    member_with_window(&a, "a", false, 1, "$share/g/t");
+    client_subscribe(&a, "$share/g/u", 1);
+    publish(1, "t", "1");
+    publish(1, "u", "2");
+    publish(1, "t", "3");
+    member(&b, "b", false, "$share/g/#", 0); /* another group */
+    client_subscribe(&b, "$share/g/t", 1);
+    client_subscribe(&b, "$share/g/u", 1);
+    say_unsubscribe(&a, 1, "$share/g/t");
+    expect(&a, "publish q1 id=1 t '1'");
+    expect(&a, "unsuback 1 00");
+    expect(&b, "publish q1 id=1 t '3'");
+    expect_nothing(&b);
+    say_ack(&a, 4, 1);
+    expect(&a, "publish q1 id=2 u '2'");
+}
+
+static void last_member_to_unsubscribe_gets_what_waits_for_it(void **state) {
+    (void)state;
+    member_with_window(&a, "a", false, 1, "$share/g/t");
+    publish_numbers(1, "t", 1, 2);
+    expect(&a, "publish q1 id=1 t '1'");
+    say_unsubscribe(&a, 1, "$share/g/t");
+    expect(&a, "unsuback 1 00");
+    member(&b, "b", false, "$share/g/t", 1); /* the group has not forgotten */
+    say_ack(&a, 4, 1);
+    expect(&a, "publish q1 id=2 t '2'");
+    client_cut(&a);
+    expect(&b, "publish q1 id=1 t '2'");
+}
+
+static void subscribing_anew_is_another_membership(void **state) {
+    (void)state;
+    member_with_window(&a, "a", false, 1, "$share/g/t");
+    publish_numbers(1, "t", 1, 2);
+    expect(&a, "publish q1 id=1 t '1'");
+    for (unsigned n = 0; n < 3; n++) {
+        say_unsubscribe(&a, 1, "$share/g/t");
+        expect(&a, "unsuback 1 00");
+        client_subscribe(&a, "$share/g/t", 1);
+    }
+    publish(1, "t", "3");
+    say_ack(&a, 4, 1);
+    expect(&a, "publish q1 id=2 t '2'");
+    say_ack(&a, 4, 2);
+    expect(&a, "publish q1 id=3 t '3'");
+    client_cut(&a);
+}
+
+/* MQTT-4.8.2-6. */
+static void what_a_member_refuses_is_discarded(void **state) {
+    (void)state;
+    member(&a, "a", false, "$share/g/t", 2);
+    publish(1, "t", "1");
+    publish(2, "t", "2");
+    expect(&a, "publish q1 id=1 t '1'");
+    expect(&a, "publish q2 id=2 t '2'");
+    member(&b, "b", false, "$share/g/t", 2);
+    say_hex(&a, "40 03 0001 80");
+    say_hex(&a, "50 03 0002 83");
+    client_cut(&a);
+    expect_nothing(&b);
+}
+
+static void only_what_came_through_the_group_is_passed_on(void **state) {
+    (void)state;
+    member(&a, "a", false, "$share/g/t", 1);
+    client_subscribe(&a, "u", 1);
+    publish(1, "u", "own");
+    publish(1, "t", "shared");
+    member(&b, "b", false, "$share/g/t", 1);
+    client_subscribe(&b, "$share/h/u", 1);
+    client_cut(&a);
+    expect(&b, "publish q1 id=1 t 'shared'");
+    expect_nothing(&b);
+}
+
+static void passed_on_it_takes_the_other_members_options(void **state) {
+    (void)state;
+    member(&a, "a", false, "$share/g/t", 1);
+    say_publish(&publisher, &(struct publish){.topic = "t", .payload = "1", .qos = 2, .id = 1, .retain = true});
+    expect(&a, "publish q1 id=1 t '1'");
+    client_connect(&world, &b, 5, "b");
+    say_subscribe_with(&b, 1, "$share/g/t", 2 | 8, "0b 07");
+    expect(&b, "suback 1 02");
+    client_cut(&a);
+    expect(&b, "publish retain q2 id=1 t 0b=7 '1'");
+}
+
+static void session_that_is_cleaned_passes_on_before_the_new_one_joins(void **state) {
+    (void)state;
+    member(&a, "a", true, "$share/g/t", 1);
+    publish(1, "t", "1");
+    expect(&a, "publish q1 id=1 t '1'");
+    member(&b, "b", false, "$share/g/t", 1);
+    client_connect(&world, &c, 5, "a"); /* takes over with a clean start */
+    expect(&a, "disconnect 8e");
+    client_forget(&a);
+    expect(&b, "publish q1 id=1 t '1'");
+    expect_nothing(&c);
+}
+
+static void will_of_a_member_goes_to_the_others(void **state) {
+    (void)state;
+    client_connect_with(&world, &a, 5, &(struct connect){.id = "a", .will_topic = "t", .will_payload = "gone"});
+    client_subscribe(&a, "$share/g/t", 1);
+    publish(1, "t", "1");
+    expect(&a, "publish q1 id=1 t '1'");
+    member(&b, "b", false, "$share/g/t", 1);
+    client_cut(&a);
+    expect(&b, "publish q1 id=1 t '1'");
+    expect(&b, "publish q0 t 'gone'");
+}
+
+static void a_stopping_broker_keeps_it_for_sessions_that_outlive_it(void **state) {
+    (void)state;
+    member(&a, "a", false, "$share/g/t", 1);
+    publish(1, "t", "1");
+    expect(&a, "publish q1 id=1 t '1'");
+    member(&b, "b", false, "$share/g/t", 1);
+    member(&c, "c", true, "$share/g/t", 1);
+    broker_stop(world.broker, world.now);
+    expect(&c, "publish q1 id=1 t '1'");
+    expect(&c, "disconnect 8b");
+    expect(&b, "disconnect 8b");
+}
+
+int main(void) {
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+    const struct CMUnitTest tests[] = {
+        TEST(each_publication_goes_to_one_member_in_turn),
+        TEST(each_group_gets_its_copy_beside_ordinary_subscriptions),
+        TEST(subscribing_again_replaces_the_options),
+        TEST(unsubscribed_member_gets_nothing_more),
+        TEST(ill_formed_share_has_its_own_code),
+        TEST(dollar_topics_are_hidden_from_a_groups_wildcards),
+        TEST(retained_messages_are_not_for_groups),
+        TEST(nor_is_the_snapshot_of_another_brokers),
+        TEST(shared_subscriptions_count_against_the_limit),
+        TEST(members_with_a_full_window_are_passed_over),
+        TEST(when_all_windows_are_full_the_shortest_queue_grows),
+        TEST(member_without_connection_gets_only_what_no_other_can),
+        TEST(members_without_connection_share_too),
+        TEST(drop_is_counted_once),
+        TEST(packet_too_large_for_one_member_goes_to_another),
+        TEST(a_large_group_of_busy_members_shares_evenly),
+        TEST(unacknowledged_qos1_goes_to_others_when_the_session_ends),
+        TEST(it_goes_to_members_without_connection_too),
+        TEST(qos2_that_was_sent_is_sent_to_nobody_else),
+        TEST(qos2_in_flight_waits_for_the_session_that_may_come_back),
+        TEST(qos1_in_flight_waits_until_the_session_expires),
+        TEST(what_was_never_sent_stays_if_nobody_is_there),
+        TEST(nor_does_it_go_to_others_that_are_not_there),
+        TEST(member_that_came_back_goes_before_those_that_did_not),
+        TEST(unsubscribed_member_completes_what_was_sent_to_it),
+        TEST(leaving_one_group_leaves_what_came_through_others),
+        TEST(last_member_to_unsubscribe_gets_what_waits_for_it),
+        TEST(subscribing_anew_is_another_membership),
+        TEST(what_a_member_refuses_is_discarded),
+        TEST(only_what_came_through_the_group_is_passed_on),
+        TEST(passed_on_it_takes_the_other_members_options),
+        TEST(session_that_is_cleaned_passes_on_before_the_new_one_joins),
+        TEST(will_of_a_member_goes_to_the_others),
+        TEST(a_stopping_broker_keeps_it_for_sessions_that_outlive_it),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
