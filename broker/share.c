@@ -195,3 +195,22 @@ void share_detach(struct broker *broker, uint64_t now_ms, struct session *sessio
     }
     if (somebody && !broker->stopping) share_pass_on(broker, now_ms, session, NULL, SHARE_DETACHED);
 }
+
+struct share_member *share_recall(const struct session *session, const char *topic, size_t size) {
+    struct share_member *member, *found = NULL;
+
+    if (session->memberships == NULL) return NULL;
+    DL_FOREACH2(session->memberships, member, session_next) {
+        const struct share *share = member->place.share;
+        if (!topic_matches(share->named.text + share->inner, share->named.size - share->inner, topic, size)) continue;
+        if (found != NULL) return NULL;
+        found = member;
+    }
+    for (uint32_t i = 0; found != NULL && i < session->filters.count; i++) {
+        const struct filter *filter = &session->filters.items[i];
+        if (topic_share_split(filter->text, filter->size) == 0 &&
+            topic_matches(filter->text, filter->size, topic, size))
+            found = NULL;
+    }
+    return found;
+}

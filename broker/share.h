@@ -64,6 +64,10 @@ void share_end(struct broker *broker, uint64_t now_ms, struct session *session);
 /* The same without a last word, for broker_free(). */
 void share_forget(struct session *session);
 
+/* Through which membership a publication came to a session that is restored, as no record tells: NULL if through none,
+ * or if an ordinary subscription or another group may have been it. */
+struct share_member *share_recall(const struct session *session, const char *topic, size_t size);
+
 /* One more, or one less, publication under way that came through it. */
 void share_member_ref(struct share_member *member);
 void share_member_unref(struct share_member *member); /* NULL is fine */
