@@ -135,6 +135,7 @@ static void begin_next(struct broker *broker, uint64_t now_ms, struct session *s
     struct outgoing *outgoing = session->queue;
 
     if (outgoing->message->expires_at_ms <= now_ms) {
+        broker->counters.dropped_expired++;
         session_outgoing_done(broker, session, outgoing);
         return;
     }
@@ -153,6 +154,7 @@ static bool send_next(struct broker *broker, uint64_t now_ms, struct session *se
         return false;
     }
     if (!outgoing->sent && outgoing->message->expires_at_ms <= now_ms) {
+        broker->counters.dropped_expired++;
         session_outgoing_done(broker, session, outgoing); /* it was late while it waited (MQTT-3.3.2-5) */
         return true;
     }
@@ -162,6 +164,7 @@ static bool send_next(struct broker *broker, uint64_t now_ms, struct session *se
         return false;
     }
     if (sent == CLIENT_TOO_LARGE) {
+        broker->counters.dropped_too_large++;
         session_outgoing_done(broker, session, outgoing); /* as if it had been delivered (MQTT-3.1.2-25) */
         return true;
     }
@@ -258,6 +261,11 @@ void session_deliver(struct broker *broker, uint64_t now_ms, struct session *ses
     if (message->expires_at_ms <= now_ms) return; /* MQTT-3.3.2-5 */
     if (!at_once && !queue_takes(broker, session, message, delivery)) {
         broker->counters.dropped_queue_full++;
+        limit_reached(broker,
+                      session->queue_count >= broker->limits.queue_messages_max ? BROKER_AT_QUEUE_MESSAGES_MAX
+                                                                                : BROKER_AT_QUEUE_BYTES_MAX,
+                      "a publication dropped for client '%.*s'",
+                      (int)(session->client_id_size < 64 ? session->client_id_size : 64), session->client_id);
         return;
     }
     outgoing = outgoing_new(message, delivery);

@@ -50,7 +50,7 @@ void session_free(struct session *session) {
 /* Publishes the will; it is then gone. */
 static void will_publish(struct broker *broker, uint64_t now_ms, struct message *will, uint32_t expiry_s) {
     if (expiry_s != UINT32_MAX) will->expires_at_ms = now_ms + expiry_s * 1000ull;
-    route_local(broker, now_ms, will);
+    route_local(broker, now_ms, will, false);
     message_unref(will);
 }
 
