@@ -54,6 +54,7 @@ void broker_free(struct broker *broker) {
     struct session *session, *next;
 
     if (broker == NULL) return;
+    restore_drop(broker);
     held_free_all(broker);
     for (uint32_t i = 0; i < broker->slot_count; i++)
         if (broker->slots[i].client != NULL) client_free(broker, broker->slots[i].client);

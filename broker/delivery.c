@@ -249,6 +249,36 @@ static struct outgoing *outgoing_new(struct message *message, const struct deliv
     return outgoing;
 }
 
+int session_put_back(struct session *session, struct message *message, const struct record *record) {
+    size_t identifier_count = record->identifiers.size / sizeof(uint32_t);
+    struct outgoing *outgoing = malloc(outgoing_size(identifier_count));
+
+    if (outgoing == NULL) return -1;
+    *outgoing = (struct outgoing){.message = message != NULL ? message_ref(message) : NULL,
+                                  .position = record->position,
+                                  .packet_id = record->packet_id,
+                                  .qos = record->qos,
+                                  .retain = record->retain,
+                                  .sent = record->packet_id != 0,
+                                  .released = record->released,
+                                  .identifier_count = (uint16_t)identifier_count};
+    if (identifier_count > 0) memcpy(outgoing->identifiers, record->identifiers.bytes, record->identifiers.size);
+    if (message != NULL) {
+        message->durable_count++;
+        outgoing->member = share_recall(session, message->topic, message->topic_size);
+        if (outgoing->member != NULL) share_member_ref(outgoing->member);
+    }
+    if (outgoing->packet_id == 0) {
+        queue_put(session, outgoing);
+        return 0;
+    }
+    DL_APPEND(session->inflight, outgoing);
+    session->inflight_count++;
+    session->resend = session->inflight;
+    session->last_packet_id = outgoing->packet_id;
+    return 0;
+}
+
 void session_deliver(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message,
                      const struct delivery *delivery) {
     bool at_once = goes_at_once(broker, session);

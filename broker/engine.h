@@ -97,6 +97,8 @@ struct broker {
     uint32_t hit_count, hit_capacity;
 
     struct journal journal;
+    struct restoring *restoring; /* between broker_restore() and broker_restored() */
+    bool restore_failed;
     struct timers waiting; /* struct acks, by record number instead of time */
     broker_handle *paused;
     uint32_t paused_count, paused_capacity;
@@ -171,6 +173,9 @@ void show_forget_client(struct broker *broker, struct client *client);
 /* Does a bounded piece of the work; false if nothing could be done. */
 bool show_some(struct broker *broker, uint64_t now_ms);
 void show_refill(struct broker *broker);
+
+/* restore.c: for broker_free() in the midst of it */
+void restore_drop(struct broker *broker);
 
 /* pause.c */
 /* After input of the client; before: the last record at its begin. */
