@@ -1,0 +1,36 @@
+"""What MQTT.js expects of a broker (mqttjs_cases.js), over TCP and WebSocket, in both versions."""
+import json
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from plain import AGAINST_MOSQUITTO, PlainMqtt
+
+
+class MqttJsCases(PlainMqtt):
+    def play(self, url, version, at_least):
+        done = subprocess.run([shutil.which("node"), str(Path(__file__).with_name("mqttjs_cases.js")), url, str(version),
+                               str(int(AGAINST_MOSQUITTO and url.startswith("ws")))],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, env=dict(os.environ, NODE_PATH="/usr/share/nodejs"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        results = [json.loads(line) for line in done.stdout.splitlines()]
+        self.assertGreaterEqual(len(results), at_least, done.stderr)
+        for result in results:
+            with self.subTest(result["case"]):
+                self.assertIsNone(result["error"], result["error"])
+
+    def test_311_over_tcp(self):
+        self.play(f"mqtt://{self.broker.host}:{self.broker.mqtt_port}", 4, 20)
+
+    def test_311_over_websocket(self):
+        self.play(f"ws://{self.broker.host}:{self.broker.ws_port}/mqtt", 4, 20)
+
+    def test_5_over_tcp(self):
+        self.play(f"mqtt://{self.broker.host}:{self.broker.mqtt_port}", 5, 35)
+
+    def test_5_over_websocket(self):
+        self.play(f"ws://{self.broker.host}:{self.broker.ws_port}/mqtt", 5, 35)
+
+
+del PlainMqtt  # only its classes are tests
