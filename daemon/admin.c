@@ -55,6 +55,7 @@ static void write_metrics(const struct server *server, struct text *body) {
     metrics.links = links;
     broker_read_counters(broker, &metrics.broker);
     broker_read_peering_counters(broker, &metrics.peering);
+    if (server->clients != NULL) clients_read_counters(server->clients, &metrics.clients);
     if (server->web != NULL) web_read_counters(server->web, &metrics.web);
     if (node_gossip(server->node) != NULL) {
         gossip_read_counters(node_gossip(server->node), &gossip);

@@ -1,445 +1,314 @@
-#include "daemon/clients.h"
+#include "daemon/clients_inside.h"
 
-#include <netinet/in.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
-
-#define HASH_NONFATAL_OOM 1 /* an element that did not fit has hh.tbl NULL */
-#include <uthash.h>
+#include <unistd.h>
 #include <utlist.h>
 
-#include "daemon/listening.h"
+#define ENDED_MS 2000u   /* for a far end to take its last bytes and hang up; then the socket is closed under it */
+#define TURN_NS 4000000u /* of input; then what came of it goes out, and the next turn goes on with the rest */
+#define SLICE_BITS_START 12u
 
-#define READ_SIZE                                                                                                      \
-    (64u * 1024u)        /* bytes taken from a socket at once; one buffer for all, since the broker only borrows it */
-#define SPANS_MAX 64u    /* pieces of one write */
-#define ROUNDS_MAX 4u    /* writes for one client in one turn; then the kernel's readiness paces it */
-#define SLICE 512u       /* bytes given to the broker at once */
-#define TURN_NS 2000000u /* of the broker's time for what one client sent, in one turn of the loop */
-#define RESUMED_NS 4000000u /* of it for all those together that have more to say */
-#define ENDED_MS 2000u      /* for a far end to take its last bytes and hang up; then the socket is closed under it */
-#define BACKLOG 1024
-#define FILES_KEPT 64u /* descriptors that clients may not use up: links, logs, files and the admin port need some */
+/* ---- states ---- */
 
-struct client {
-    uv_tcp_t tcp; /* first: handles are cast to clients */
-    uv_write_t write;
-    uv_shutdown_t shutdown;
-    struct clients *clients;
-    broker_handle handle;    /* 0 once the broker knows no more of it */
-    size_t writing;          /* bytes of the write under way; 0 if there is none */
-    uint64_t close_at_ms;    /* once ended */
-    bool is_ready;           /* in clients->ready */
-    bool is_ended;           /* in clients->ended: its input is thrown away, its last output on the way */
-    uint64_t turn, spent_ns; /* the turn it was last heard in, and what it cost then */
-    uint8_t *rest;           /* input that has to wait for the next turn */
-    size_t rest_size, rest_at;
-    bool is_paused; /* in clients->paused: nothing is read from it */
-    struct client *paused_next, *paused_prev;
-    bool is_shut;               /* all is written, the far end's hang-up awaited */
-    struct client *next, *prev; /* of ready or ended; an ended client is flushed by its own events */
-    UT_hash_handle hh;          /* by handle */
-};
-
-struct listener {
-    uv_tcp_t tcp;
-    struct clients *clients;
-    bool from_loopback; /* nobody else can reach it */
-};
-
-struct clients {
-    struct server *server;
-    size_t handles; /* open on the loop, all kinds; at 0 everything is freed */
-    bool closing;
-    size_t listener_count;
-    struct listener *listeners[CONFIG_LISTENERS_MAX];
-    struct client *by_handle;
-    struct client *ready;
-    struct client *ended; /* the earliest close_at_ms first */
-    size_t count;
-    uint64_t files_max;
-    struct client *paused; /* who used up its share of the turn: the longest waiting first */
-    uint64_t turn;
-    uv_timer_t timer; /* for the first of ended */
-    uv_idle_t idle;   /* while there are paused */
-    char read_buffer[READ_SIZE];
-};
-
-/* ---- closing ---- */
-
-static void release(struct clients *clients) {
-    if (--clients->handles == 0) free(clients);
-}
-
-static void on_client_closed(uv_handle_t *handle) {
-    struct client *client = (struct client *)handle;
-    struct clients *clients = client->clients;
-    clients->count--;
-    free(client->rest);
-    free(client);
-    release(clients);
-}
-
-static void on_listener_closed(uv_handle_t *handle) {
-    struct listener *listener = (struct listener *)handle;
-    struct clients *clients = listener->clients;
-    free(listener);
-    release(clients);
-}
-
-static void on_helper_closed(uv_handle_t *handle) {
-    release(handle->data);
-}
-
-/* The socket goes at once; a write under way is given up. */
-static void client_close(struct client *client) {
-    struct clients *clients = client->clients;
-    if (uv_is_closing((uv_handle_t *)&client->tcp)) return;
-    if (client->is_ready) DL_DELETE(clients->ready, client);
-    if (client->is_ended) DL_DELETE(clients->ended, client);
-    if (client->is_paused) DL_DELETE2(clients->paused, client, paused_prev, paused_next);
-    client->is_ready = client->is_ended = client->is_paused = false;
-    if (client->handle != 0) {
-        HASH_DEL(clients->by_handle, client);
-        broker_client_closed(node_broker(clients->server->node), server_now_ms(clients->server), client->handle);
-        client->handle = 0;
+static struct connection **list_head(struct clients *clients, enum connection_list list) {
+    switch (list) {
+    case LIST_ARRIVING: return &clients->arriving;
+    case LIST_WAITING: return &clients->waiting;
+    case LIST_ENDED: return &clients->ended;
+    default: return NULL;
     }
-    uv_close((uv_handle_t *)&client->tcp, on_client_closed);
+}
+
+static void set_timer(struct clients *clients);
+static void on_idle(uv_idle_t *idle);
+
+void connection_move(struct connection *connection, enum connection_list list) {
+    struct clients *clients = connection->clients;
+    struct connection **from = list_head(clients, (enum connection_list)connection->list),
+                      **to = list_head(clients, list);
+    if (from != NULL) DL_DELETE(*from, connection);
+    if (connection->list == LIST_ARRIVING) clients->arriving_count--;
+    if (list == LIST_ARRIVING) clients->arriving_count++;
+    connection->list = (uint8_t)list;
+    if (to != NULL) DL_APPEND(*to, connection);
+    if (list != LIST_ARRIVING && list != LIST_ENDED) return;
+    connection->due_ms =
+        server_now_ms(clients->server) + (list == LIST_ENDED ? ENDED_MS : clients->limits->connect_timeout_ms);
+    if (*to == connection) set_timer(clients);
+}
+
+struct layers *connection_layers(struct connection *connection) {
+    if (connection->layers == NULL) connection->layers = calloc(1, sizeof(*connection->layers));
+    return connection->layers;
+}
+
+void connection_drop_layers(struct connection *connection) {
+    struct layers *layers = connection->layers;
+    if (layers == NULL) return;
+    tls_stream_free(layers->tls);
+    free(layers->websocket);
+    free(layers->name);
+    text_deinit(&layers->greeting);
+    text_deinit(&layers->unsent);
+    text_deinit(&layers->rest);
+    free(layers);
+    connection->layers = NULL;
+}
+
+void connection_log(const struct connection *connection, const char *event, const char *why) {
+    log_line(connection->clients->server->log, LOG_LEVEL_WARNING, event, "address",
+             connection->layers != NULL ? connection->layers->address : "", "text", why, NULL);
+}
+
+void connection_watch(struct connection *connection) {
+    const bool reads = connection->list == LIST_ARRIVING || connection->list == LIST_ENDED ||
+                       (connection->list == LIST_OPEN && !connection->is_paused);
+    const uint8_t wanted = (uint8_t)((reads ? WATCH_IN : 0) | (connection->is_blocked ? WATCH_OUT : 0));
+    if (connection->list == LIST_DEAD || wanted == connection->watched) return;
+    struct epoll_event event = {.events = ((wanted & WATCH_IN) != 0 ? EPOLLIN : 0u) |
+                                          ((wanted & WATCH_OUT) != 0 ? EPOLLOUT : 0u),
+                                .data.ptr = connection};
+    const int operation = connection->watched == WATCH_NONE ? EPOLL_CTL_ADD
+                          : wanted == WATCH_NONE            ? EPOLL_CTL_DEL
+                                                            : EPOLL_CTL_MOD;
+    if (epoll_ctl(connection->clients->epoll, operation, connection->file, &event) == 0) {
+        connection->watched = wanted;
+    } else {
+        connection_log(connection, "client_lost", strerror(errno));
+        connection_close(connection);
+    }
+}
+
+/* ---- from beginning to end ---- */
+
+struct connection *connection_new(struct clients *clients, int file, enum clients_kind kind) {
+    struct connection *connection = calloc(1, sizeof(*connection));
+    if (connection == NULL) {
+        close(file);
+        return NULL;
+    }
+    connection->clients = clients;
+    connection->file = file;
+    connection->kind = (uint8_t)kind;
+    connection->slice_bits = SLICE_BITS_START;
+    clients->count++;
+    return connection;
+}
+
+static bool place(struct connection *connection) {
+    struct clients *clients = connection->clients;
+    const size_t at = broker_client_place(connection->handle);
+    if (at >= clients->place_count) {
+        size_t count = clients->place_count != 0 ? clients->place_count : 16;
+        while (count <= at)
+            count *= 2;
+        struct connection **places = realloc(clients->by_place, count * sizeof(struct connection *));
+        if (places == NULL) return false;
+        memset(places + clients->place_count, 0, (count - clients->place_count) * sizeof(struct connection *));
+        clients->by_place = places;
+        clients->place_count = count;
+    }
+    clients->by_place[at] = connection;
+    return true;
+}
+
+bool connection_open(struct connection *connection, const struct broker_origin *origin) {
+    struct clients *clients = connection->clients;
+    struct server *server = clients->server;
+    connection->handle = broker_client_open(node_broker(server->node), server_now_ms(server), origin);
+    if (connection->handle != 0 && place(connection)) {
+        connection_move(connection, LIST_OPEN);
+        connection_watch(connection);
+        return connection->list != LIST_DEAD;
+    }
+    clients->counters.refused++;
+    log_line(server->log, LOG_LEVEL_WARNING, "client_refused", "address", origin->address, "text",
+             "limits.clients_max or limits.connecting_max is reached, or memory is short", NULL);
+    connection_close(connection);
+    return false;
+}
+
+/* The broker is told, if it does not know yet. */
+static void leave_broker(struct connection *connection) {
+    struct clients *clients = connection->clients;
+    struct server *server = clients->server;
+    if (connection->handle == 0) return;
+    const size_t at = broker_client_place(connection->handle);
+    if (at < clients->place_count && clients->by_place[at] == connection) clients->by_place[at] = NULL;
+    broker_client_closed(node_broker(server->node), server_now_ms(server), connection->handle);
+    connection->handle = 0;
+}
+
+void connection_close(struct connection *connection) {
+    struct clients *clients = connection->clients;
+    if (connection->list == LIST_DEAD) return;
+    leave_broker(connection);
+    connection_move(connection, LIST_DEAD);
+    close(connection->file); /* and epoll forgets it */
+    connection->file = -1;
+    clients->count--;
+    LL_PREPEND(clients->dead, connection);
+    uv_idle_start(&clients->idle, on_idle);
+}
+
+void connection_end(struct connection *connection) {
+    const struct server *server = connection->clients->server;
+    if (connection->list == LIST_ENDED || connection->list == LIST_DEAD) return;
+    if (connection->handle != 0 && !broker_client_ended(node_broker(server->node), connection->handle))
+        leave_broker(connection);
+    if (connection->layers != NULL) text_deinit(&connection->layers->rest);
+    connection_move(connection, LIST_ENDED);
+}
+
+/* ---- deadlines ---- */
+
+static void on_timer(uv_timer_t *timer);
+
+static void set_timer(struct clients *clients) {
+    const struct connection *const first[] = {clients->ended, clients->arriving};
+    const uint64_t now_ms = server_now_ms(clients->server);
+    uint64_t due_ms = UINT64_MAX;
+    for (size_t i = 0; i < 2; i++)
+        if (first[i] != NULL && first[i]->due_ms < due_ms) due_ms = first[i]->due_ms;
+    if (due_ms == UINT64_MAX)
+        uv_timer_stop(&clients->timer);
+    else
+        uv_timer_start(&clients->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
 }
 
 static void on_timer(uv_timer_t *timer) {
     struct clients *clients = timer->data;
     const uint64_t now_ms = server_now_ms(clients->server);
-    while (clients->ended != NULL && clients->ended->close_at_ms <= now_ms)
-        client_close(clients->ended);
-    if (clients->ended != NULL) uv_timer_start(&clients->timer, on_timer, clients->ended->close_at_ms - now_ms, 0);
+    while (clients->ended != NULL && clients->ended->due_ms <= now_ms)
+        connection_close(clients->ended);
+    while (clients->arriving != NULL && clients->arriving->due_ms <= now_ms) {
+        clients->counters.arrivals_timed_out++;
+        connection_log(clients->arriving, "client_refused", "its handshake took longer than limits.connect_timeout_ms");
+        connection_close(clients->arriving);
+    }
+    set_timer(clients);
     server_pump(clients->server);
 }
 
-/* The broker is done with the client: what is left to write, and the far end's hang-up, have ENDED_MS. */
-static void client_end(struct client *client) {
-    struct clients *clients = client->clients;
-    if (client->is_ended) return;
-    if (client->is_ready) DL_DELETE(clients->ready, client);
-    client->is_ready = false;
-    client->is_ended = true;
-    client->close_at_ms = server_now_ms(clients->server) + ENDED_MS;
-    DL_APPEND(clients->ended, client);
-    if (!uv_is_active((uv_handle_t *)&clients->timer)) uv_timer_start(&clients->timer, on_timer, ENDED_MS, 0);
-}
+/* ---- the turn of the loop ---- */
 
-/* A close with unread input would be a reset, and could overtake the DISCONNECT that says why: so hang up, and let the
- * far end close. */
-static void client_shut(struct client *client) {
-    if (client->is_shut) return;
-    client->is_shut = true;
-    if (uv_shutdown(&client->shutdown, (uv_stream_t *)&client->tcp, NULL) != 0) client_close(client);
-}
-
-/* ---- writing ---- */
-
-static void client_flush(struct client *client);
-
-static void on_written(uv_write_t *write, int status) {
-    struct client *client = write->data;
-    struct server *server = client->clients->server;
-    const size_t size = client->writing;
-    client->writing = 0;
-    if (client->handle == 0) return; /* closed meanwhile */
-    if (status < 0) {
-        client_close(client);
-    } else {
-        broker_client_written(node_broker(server->node), server_now_ms(server), client->handle, size);
-        client_flush(client);
+/* No event that was fetched names them any more. */
+static void free_dead(struct clients *clients) {
+    struct connection *connection, *next;
+    LL_FOREACH_SAFE(clients->dead, connection, next) {
+        if (connection->is_ready) continue; /* freed once it has been taken from there */
+        LL_DELETE(clients->dead, connection);
+        connection_drop_layers(connection);
+        free(connection);
     }
-    server_pump(server);
 }
 
-/* The pieces stay where they are until broker_client_written(), so libuv may have them without a copy. */
-static void write_later(struct client *client, const uv_buf_t *buffers, unsigned count, size_t size) {
-    client->write.data = client;
-    client->writing = size;
-    if (uv_write(&client->write, (uv_stream_t *)&client->tcp, buffers, count, on_written) == 0) return;
-    client->writing = 0;
-    client_close(client);
+static void on_event(struct connection *connection, uint32_t events) {
+    if (connection->list == LIST_DEAD) return;
+    if ((events & EPOLLOUT) != 0 || ((events & (EPOLLHUP | EPOLLERR)) != 0 && connection->watched == WATCH_OUT))
+        stream_flush(connection);
+    if (connection->list != LIST_DEAD && (connection->watched & WATCH_IN) != 0 && (events & ~(uint32_t)EPOLLOUT) != 0)
+        stream_read(connection);
 }
 
-static size_t client_output(struct client *client, uv_buf_t buffers[SPANS_MAX], size_t *size) {
-    struct broker_span spans[SPANS_MAX];
-    const size_t count =
-        broker_client_output(node_broker(client->clients->server->node), client->handle, spans, SPANS_MAX);
-    *size = 0;
-    for (size_t i = 0; i < count; i++) {
-        union {
-            const uint8_t *in;
-            char *out; /* libuv only reads it */
-        } bytes = {.in = spans[i].bytes};
-        buffers[i] = uv_buf_init(bytes.out, (unsigned)spans[i].size);
-        *size += spans[i].size;
+static void read_events(struct clients *clients, uint64_t until_ns) {
+    while (clients->event_at < clients->event_count && clients->clock_ns < until_ns) {
+        const struct epoll_event *event = &clients->events[clients->event_at++];
+        const uint64_t before_ns = clients->clock_ns;
+        on_event(event->data.ptr, event->events);
+        if (clients->clock_ns == before_ns) clients->clock_ns = uv_hrtime();
     }
-    return count;
 }
 
-/* Writes until nothing is left or the socket is full; the rest goes out when it has room. */
-static void client_flush(struct client *client) {
-    struct server *server = client->clients->server;
-    struct broker *broker = node_broker(server->node);
-    uv_buf_t buffers[SPANS_MAX];
-    size_t size = 0, count = 0;
-    if (client->writing > 0) { /* a far end that never reads must not keep this write, and itself, for ever */
-        if (broker_client_ended(broker, client->handle)) client_end(client);
-        return;
+/* Those that wait go first, then those the kernel has named before, before it is asked for more: so everyone's turn
+ * comes. */
+static void run_turn(struct clients *clients) {
+    clients->clock_ns = uv_hrtime();
+    share_resume(clients);
+    if (clients->event_at == clients->event_count) {
+        free_dead(clients);
+        clients->event_at = 0;
+        clients->event_count = epoll_wait(clients->epoll, clients->events, CLIENTS_EVENTS_MAX, 0);
+        if (clients->event_count < 0) clients->event_count = 0;
     }
-    for (unsigned round = 0; (count = client_output(client, buffers, &size)) > 0; round++) {
-        const int written =
-            round < ROUNDS_MAX ? uv_try_write((uv_stream_t *)&client->tcp, buffers, (unsigned)count) : UV_EAGAIN;
-        if (written == UV_EAGAIN) {
-            write_later(client, buffers, (unsigned)count, size);
-            break;
-        }
-        if (written < 0) {
-            client_close(client);
-            return;
-        }
-        broker_client_written(broker, server_now_ms(server), client->handle, (size_t)written);
-    }
-    if (client->handle == 0 || !broker_client_ended(broker, client->handle)) return;
-    client_end(client);
-    if (count == 0) client_shut(client);
+    read_events(clients, clients->clock_ns + TURN_NS);
+    if (clients->waiting == NULL && clients->dead == NULL && clients->event_at == clients->event_count)
+        uv_idle_stop(&clients->idle);
+    else
+        uv_idle_start(&clients->idle, on_idle);
+    server_pump(clients->server);
 }
+
+static void on_poll(uv_poll_t *poll, int status, int events) {
+    (void)status;
+    (void)events;
+    run_turn(poll->data);
+}
+
+static void on_idle(uv_idle_t *idle) {
+    run_turn(idle->data);
+}
+
+/* ---- the door ---- */
 
 bool clients_ready(struct clients *clients, broker_handle handle) {
-    struct client *client = NULL;
-    HASH_FIND(hh, clients->by_handle, &handle, sizeof(handle), client);
-    if (client == NULL) return false;
-    if (client->is_ready || client->is_ended) return true;
-    client->is_ready = true;
-    DL_APPEND(clients->ready, client);
+    const size_t at = broker_client_place(handle);
+    struct connection *connection = at < clients->place_count ? clients->by_place[at] : NULL;
+    if (connection == NULL || connection->handle != handle) return false;
+    if (connection->is_ready || connection->list == LIST_ENDED) return true;
+    connection->is_ready = true;
+    connection->ready_next = NULL;
+    *clients->ready_end = connection;
+    clients->ready_end = &connection->ready_next;
     return true;
+}
+
+/* A write under way goes on by itself, but a far end that never reads must not keep it, and itself, for ever. */
+static void flush_ready(struct connection *connection) {
+    const struct broker *broker = node_broker(connection->clients->server->node);
+    if (connection->list == LIST_DEAD) return;
+    if (connection->is_paused && connection->list == LIST_OPEN) share_check_pause(connection);
+    if (!connection->is_blocked)
+        stream_flush(connection);
+    else if (connection->handle != 0 && broker_client_ended(broker, connection->handle))
+        connection_end(connection);
+    if (connection->list == LIST_WAITING) uv_idle_start(&connection->clients->idle, on_idle);
+    connection_watch(connection);
 }
 
 void clients_flush(struct clients *clients) {
     clients->turn++;
     while (clients->ready != NULL) {
-        struct client *client = clients->ready;
-        DL_DELETE(clients->ready, client);
-        client->is_ready = false;
-        client_flush(client);
+        struct connection *connection = clients->ready;
+        clients->ready = connection->ready_next;
+        if (clients->ready == NULL) clients->ready_end = &clients->ready;
+        connection->is_ready = false;
+        flush_ready(connection);
         if (clients->ready == NULL) server_pump(clients->server); /* what was written made room for more */
     }
-}
-
-/* ---- reading ---- */
-
-static void on_room(uv_handle_t *handle, size_t suggested_size, uv_buf_t *buffer) {
-    (void)suggested_size;
-    struct client *client = (struct client *)handle;
-    *buffer = uv_buf_init(client->clients->read_buffer, READ_SIZE);
-}
-
-static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer);
-
-/* Gives the broker as much as this client's share of the turn allows; returns how much. A few bytes can cost it a long
- * search, so it is time that is shared out. */
-static size_t client_give(struct client *client, const uint8_t *bytes, size_t size) {
-    struct server *server = client->clients->server;
-    uint64_t before_ns = uv_hrtime();
-    size_t given = 0;
-    if (client->turn != client->clients->turn) client->spent_ns = 0;
-    client->turn = client->clients->turn;
-    while (given < size && client->spent_ns < TURN_NS) {
-        const size_t part = size - given < SLICE ? size - given : SLICE;
-        broker_client_input(node_broker(server->node), server_now_ms(server), client->handle, bytes + given, part);
-        given += part;
-        const uint64_t now_ns = uv_hrtime();
-        client->spent_ns += now_ns - before_ns;
-        before_ns = now_ns;
-    }
-    return given;
-}
-
-static void on_idle(uv_idle_t *idle);
-
-/* Its rest is kept for the next turns; without memory for that it is heard at once. */
-static void client_pause(struct client *client, const uint8_t *rest, size_t size) {
-    struct clients *clients = client->clients;
-    struct server *server = clients->server;
-    client->rest = size > 0 ? malloc(size) : NULL;
-    if (client->rest == NULL && size > 0) {
-        broker_client_input(node_broker(server->node), server_now_ms(server), client->handle, rest, size);
-        return;
-    }
-    if (size > 0) memcpy(client->rest, rest, size);
-    client->rest_size = size;
-    client->rest_at = 0;
-    client->is_paused = true;
-    uv_read_stop((uv_stream_t *)&client->tcp);
-    if (clients->paused == NULL) uv_idle_start(&clients->idle, on_idle);
-    DL_APPEND2(clients->paused, client, paused_prev, paused_next);
-}
-
-/* True once all its rest is given and it is read from again. */
-static bool client_resume(struct client *client) {
-    if (!client->is_ended && client->rest != NULL)
-        client->rest_at += client_give(client, client->rest + client->rest_at, client->rest_size - client->rest_at);
-    if (!client->is_ended && client->rest_at < client->rest_size) return false;
-    free(client->rest);
-    client->rest = NULL;
-    client->rest_size = client->rest_at = 0;
-    client->is_paused = false;
-    DL_DELETE2(client->clients->paused, client, paused_prev, paused_next);
-    if (uv_read_start((uv_stream_t *)&client->tcp, on_room, on_read) != 0) client_close(client);
-    return true;
-}
-
-static void on_idle(uv_idle_t *idle) {
-    struct clients *clients = idle->data;
-    const uint64_t until_ns = uv_hrtime() + RESUMED_NS;
-    const struct client *last = clients->paused != NULL ? clients->paused->paused_prev : NULL;
-    for (bool more = clients->paused != NULL; more;) {
-        struct client *client = clients->paused;
-        more = client != last && uv_hrtime() < until_ns;
-        if (client_resume(client)) continue;
-        DL_DELETE2(clients->paused, client, paused_prev, paused_next);
-        DL_APPEND2(clients->paused, client, paused_prev, paused_next);
-    }
-    if (clients->paused == NULL) uv_idle_stop(&clients->idle);
-    server_pump(clients->server);
-}
-
-static void on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buffer) {
-    struct client *client = (struct client *)stream;
-    struct server *server = client->clients->server;
-    if (size == 0 || (size > 0 && client->is_ended)) return;
-    if (size < 0) {
-        client_close(client);
-    } else {
-        const uint8_t *bytes = (const uint8_t *)buffer->base;
-        const size_t given = client_give(client, bytes, (size_t)size);
-        if (client->spent_ns >= TURN_NS) client_pause(client, bytes + given, (size_t)size - given);
-    }
-    server_pump(server);
-}
-
-/* ---- accepting ---- */
-
-/* "192.0.2.7:41234" or "[2001:db8::7]:41234". */
-static void far_address(const uv_tcp_t *tcp, char *out, size_t size) {
-    struct sockaddr_storage address;
-    int address_size = sizeof(address);
-    char ip[INET6_ADDRSTRLEN] = "?";
-    unsigned port = 0;
-    if (uv_tcp_getpeername(tcp, (struct sockaddr *)&address, &address_size) == 0) {
-        const bool v6 = address.ss_family == AF_INET6;
-        uv_ip_name((struct sockaddr *)&address, ip, sizeof(ip));
-        port = ntohs(v6 ? ((struct sockaddr_in6 *)&address)->sin6_port : ((struct sockaddr_in *)&address)->sin_port);
-    }
-    snprintf(out, size, strchr(ip, ':') != NULL ? "[%s]:%u" : "%s:%u", ip, port);
-}
-
-static bool leaves_files(const struct client *client) {
-    uv_os_fd_t file = -1;
-    return uv_fileno((const uv_handle_t *)&client->tcp, &file) == 0 &&
-           (uint64_t)file + FILES_KEPT < client->clients->files_max;
-}
-
-static void refuse(struct client *client, const char *reason) {
-    log_text(client->clients->server->log, LOG_LEVEL_WARNING, "client_refused", "%s", reason);
-    client_close(client);
-}
-
-static void client_open(struct client *client, bool from_loopback) {
-    struct clients *clients = client->clients;
-    struct server *server = clients->server;
-    char address[64];
-    far_address(&client->tcp, address, sizeof(address));
-    if (server->leaving) {
-        client_close(client);
-        return;
-    }
-    if (!leaves_files(client)) {
-        refuse(client, "out of file descriptors: raise the limit of open files (LimitNOFILE= in a systemd unit, ulimit "
-                       "-n in a shell)");
-        return;
-    }
-    const struct broker_origin origin = {.from_loopback = from_loopback, .address = address};
-    const broker_handle handle = broker_client_open(node_broker(server->node), server_now_ms(server), &origin);
-    if (handle == 0) {
-        refuse(client, "limits.clients_max is reached, or memory is short");
-        return;
-    }
-    client->handle = handle;
-    HASH_ADD(hh, clients->by_handle, handle, sizeof(client->handle), client);
-    if (client->hh.tbl == NULL) {
-        client->handle = 0;
-        broker_client_closed(node_broker(server->node), server_now_ms(server), handle);
-        refuse(client, "memory is short");
-        return;
-    }
-    uv_tcp_nodelay(&client->tcp, 1);
-    if (uv_read_start((uv_stream_t *)&client->tcp, on_room, on_read) != 0) client_close(client);
-}
-
-static void on_connection(uv_stream_t *stream, int status) {
-    struct listener *listener = (struct listener *)stream;
-    struct clients *clients = listener->clients;
-    struct client *client = status == 0 ? calloc(1, sizeof(*client)) : NULL;
-    if (client == NULL) { /* libuv has closed what it could not give us, or asks again once there is memory */
-        log_text(clients->server->log, LOG_LEVEL_WARNING, "client_refused", "%s",
-                 status != 0 ? uv_strerror(status) : "memory is short");
-        return;
-    }
-    client->clients = clients;
-    uv_tcp_init(clients->server->loop, &client->tcp);
-    clients->handles++;
-    clients->count++;
-    const int result = uv_accept(stream, (uv_stream_t *)&client->tcp);
-    if (result == 0)
-        client_open(client, listener->from_loopback);
-    else
-        client_close(client);
-    server_pump(clients->server);
-}
-
-/* ---- listening ---- */
-
-static int listener_open(struct listener *listener, const struct config_listeners *all,
-                         const struct config_address *address) {
-    struct sockaddr_storage where;
-    listening_sockaddr(address, &where);
-    listener->from_loopback = config_ip_is_loopback(address->ip);
-    int result =
-        uv_tcp_bind(&listener->tcp, (struct sockaddr *)&where, listening_v6only(all, address) ? UV_TCP_IPV6ONLY : 0);
-    if (result == 0) result = uv_listen((uv_stream_t *)&listener->tcp, BACKLOG, on_connection);
-    return -result; /* libuv's errors are negated errno values on Unix */
-}
-
-static bool add_listener(struct clients *clients, const struct config_address *address, char error[SERVER_ERROR_MAX]) {
-    const struct server *server = clients->server;
-    struct listener *listener = calloc(1, sizeof(*listener));
-    int result = ENOMEM;
-    if (listener != NULL) {
-        listener->clients = clients;
-        uv_tcp_init(server->loop, &listener->tcp);
-        clients->handles++;
-        clients->listeners[clients->listener_count++] = listener;
-        result = listener_open(listener, &server->config->listen.mqtt, address);
-    }
-    if (result != 0) {
-        listening_explain(server->config, "listen.mqtt", address, result, error, SERVER_ERROR_MAX);
-        return false;
-    }
-    char shown[CONFIG_ADDRESS_MAX];
-    config_address_format(address, shown);
-    log_line(server->log, LOG_LEVEL_INFO, "listening", "what", "mqtt", "address", shown, NULL);
-    return true;
 }
 
 static uint64_t files_limit(void) {
     struct rlimit limit;
     return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
+}
+
+static void start_handles(struct clients *clients) {
+    uv_loop_t *loop = clients->server->loop;
+    uv_timer_init(loop, &clients->timer);
+    uv_timer_init(loop, &clients->accept_timer);
+    uv_idle_init(loop, &clients->idle);
+    clients->timer.data = clients->accept_timer.data = clients->idle.data = clients;
+    clients->handles = 3;
+    clients->epoll = epoll_create1(EPOLL_CLOEXEC);
+    if (clients->epoll < 0 || uv_poll_init(loop, &clients->poll, clients->epoll) != 0) return;
+    clients->poll.data = clients;
+    clients->handles++;
+    uv_poll_start(&clients->poll, UV_READABLE, on_poll);
 }
 
 struct clients *clients_new(struct server *server, char error[SERVER_ERROR_MAX]) {
@@ -449,36 +318,68 @@ struct clients *clients_new(struct server *server, char error[SERVER_ERROR_MAX])
         return NULL;
     }
     clients->server = server;
+    clients->limits = broker_limits_of(node_broker(server->node));
     clients->files_max = files_limit();
-    uv_timer_init(server->loop, &clients->timer);
-    clients->timer.data = clients;
-    uv_idle_init(server->loop, &clients->idle);
-    clients->idle.data = clients;
-    clients->handles = 2;
-    for (size_t i = 0; i < server->config->listen.mqtt.count; i++) {
-        if (add_listener(clients, &server->config->listen.mqtt.items[i], error)) continue;
-        clients_close(clients);
-        return NULL;
-    }
-    return clients;
+    clients->ready_end = &clients->ready;
+    start_handles(clients);
+    if (clients->handles == 4 && listeners_open(clients, error)) return clients;
+    if (clients->handles < 4)
+        snprintf(error, SERVER_ERROR_MAX, "sockets cannot be watched: raise the limit of open files (ulimit -n)");
+    clients_close(clients);
+    return NULL;
 }
 
 void clients_stop_listening(struct clients *clients) {
-    for (size_t i = 0; i < clients->listener_count; i++)
-        uv_close((uv_handle_t *)&clients->listeners[i]->tcp, on_listener_closed);
-    clients->listener_count = 0;
+    listeners_close(clients);
 }
 
 size_t clients_count(const struct clients *clients) {
     return clients->count;
 }
 
+uint16_t clients_port(const struct clients *clients, enum clients_kind kind, size_t index) {
+    for (size_t i = 0; i < clients->listener_count; i++)
+        if (clients->listeners[i]->kind == kind && index-- == 0) return clients->listeners[i]->port;
+    return 0;
+}
+
+void clients_read_counters(const struct clients *clients, struct clients_counters *out) {
+    *out = clients->counters;
+    out->open = clients->count;
+    out->arriving = clients->arriving_count;
+}
+
+void clients_release(struct clients *clients) {
+    if (--clients->handles > 0) return;
+    if (clients->epoll >= 0) close(clients->epoll);
+    text_deinit(&clients->sending);
+    free(clients->by_place);
+    free(clients);
+}
+
+static void on_handle_closed(uv_handle_t *handle) {
+    clients_release(handle->data);
+}
+
 void clients_close(struct clients *clients) {
     if (clients == NULL || clients->closing) return;
     clients->closing = true;
-    clients_stop_listening(clients);
-    struct client *client, *next;
-    HASH_ITER(hh, clients->by_handle, client, next) client_close(client);
-    uv_close((uv_handle_t *)&clients->timer, on_helper_closed);
-    uv_close((uv_handle_t *)&clients->idle, on_helper_closed);
+    listeners_close(clients);
+    while (clients->arriving != NULL)
+        connection_close(clients->arriving);
+    while (clients->ended != NULL)
+        connection_close(clients->ended);
+    for (size_t i = 0; i < clients->place_count; i++)
+        if (clients->by_place[i] != NULL) connection_close(clients->by_place[i]);
+    for (struct connection *connection = clients->ready; connection != NULL; connection = connection->ready_next)
+        connection->is_ready = false;
+    clients->ready = NULL;
+    clients->ready_end = &clients->ready;
+    clients->event_at = clients->event_count = 0;
+    free_dead(clients);
+    const bool watches = clients->handles > 3; /* listeners have handles of their own */
+    uv_close((uv_handle_t *)&clients->timer, on_handle_closed);
+    uv_close((uv_handle_t *)&clients->accept_timer, on_handle_closed);
+    uv_close((uv_handle_t *)&clients->idle, on_handle_closed);
+    if (watches) uv_close((uv_handle_t *)&clients->poll, on_handle_closed);
 }

@@ -25,14 +25,19 @@ static void listen_on_loopback(struct config_listeners *listeners, uint16_t port
         (struct config_address){.host = "127.0.0.1", .ip = "127.0.0.1", .port = port};
 }
 
+static size_t client_listeners(const struct config *config) {
+    return config->listen.mqtt.count + config->listen.mqtts.count + config->listen.ws.count + config->listen.wss.count;
+}
+
 static bool set_defaults(struct config *config, const char *dir) {
-    const bool listens =
-        config->listen.mqtt.count + config->listen.ws.count + config->listen.peers.count + config->listen.admin.count >
-        0;
+    const bool listens = client_listeners(config) + config->listen.peers.count + config->listen.admin.count +
+                             config->listen.proxy_count >
+                         0;
     if (!listens) {
         listen_on_loopback(&config->listen.mqtt, 1883);
         listen_on_loopback(&config->listen.admin, 9100);
     }
+    if (config->listen.unix_mode == 0) config->listen.unix_mode = 0660;
     if (config->federation.name == NULL && !set_text(&config->federation.name, "default")) return false;
     if (config->data_dir == NULL && dir != NULL) config->data_dir = config_absolute(dir, "data");
     return config->data_dir != NULL || dir == NULL;
@@ -66,14 +71,15 @@ static void check_federation(const struct config *config, struct config_faults *
 static void check_clients_can_come(const struct config *config, struct config_faults *faults) {
     const struct config_listeners *other =
         config->listen.peers.count > 0 ? &config->listen.peers : &config->listen.admin;
-    if (config->listen.mqtt.count + config->listen.ws.count == 0 && faults->errors == 0)
-        config_fault_add(faults, true, other->items[0].line,
-                         "no client can connect without listen.mqtt or listen.ws; write mqtt: 127.0.0.1:1883 there");
+    if (client_listeners(config) == 0 && faults->errors == 0)
+        config_fault_add(
+            faults, true, other->items[0].line,
+            "no client can connect without listen.mqtt, mqtts, ws or wss; write mqtt: 127.0.0.1:1883 there");
 }
 
 /* One port at one address, or at 0.0.0.0 and any IPv4 address, or at [::] and any IPv6 address. */
 static bool addresses_collide(const struct config_address *a, const struct config_address *b) {
-    if (a->port != b->port) return false;
+    if (a->port != b->port || a->is_unix != b->is_unix) return false;
     if (strcmp(a->host, b->host) == 0) return true;
     if (a->ip[0] == '\0' || b->ip[0] == '\0') return false;
     const bool a_v6 = strchr(a->ip, ':') != NULL, b_v6 = strchr(b->ip, ':') != NULL;
@@ -86,28 +92,54 @@ static void check_collisions(const struct config *config, struct config_faults *
     const struct {
         const char *name;
         const struct config_listeners *listeners;
-    } kinds[] = {{"listen.mqtt", &config->listen.mqtt},
-                 {"listen.ws", &config->listen.ws},
-                 {"listen.peers", &config->listen.peers},
-                 {"listen.admin", &config->listen.admin}};
-    const struct config_address *seen[4 * CONFIG_LISTENERS_MAX];
-    const char *seen_name[4 * CONFIG_LISTENERS_MAX];
+    } kinds[] = {{"listen.mqtt", &config->listen.mqtt},   {"listen.mqtts", &config->listen.mqtts},
+                 {"listen.ws", &config->listen.ws},       {"listen.wss", &config->listen.wss},
+                 {"listen.peers", &config->listen.peers}, {"listen.admin", &config->listen.admin}};
+    const struct config_address *seen[6 * CONFIG_LISTENERS_MAX];
+    const char *seen_name[6 * CONFIG_LISTENERS_MAX];
     size_t seen_count = 0;
-    for (size_t kind = 0; kind < 4; kind++) {
+    for (size_t kind = 0; kind < 6; kind++) {
         for (size_t i = 0; i < kinds[kind].listeners->count; i++) {
             const struct config_address *address = &kinds[kind].listeners->items[i];
             for (size_t j = 0; j < seen_count; j++) {
                 if (!addresses_collide(seen[j], address)) continue;
                 char shown[CONFIG_ADDRESS_MAX];
                 config_address_format(address, shown);
-                config_fault_add(faults, false, address->line, "%s: %s is taken by %s in line %d; write another port",
-                                 kinds[kind].name, shown, seen_name[j], seen[j]->line);
+                config_fault_add(faults, false, address->line, "%s: %s is taken by %s in line %d; write another %s",
+                                 kinds[kind].name, shown, seen_name[j], seen[j]->line,
+                                 address->is_unix ? "path" : "port");
                 break;
             }
             seen[seen_count] = address;
             seen_name[seen_count++] = kinds[kind].name;
         }
     }
+}
+
+/* The certificates, and the listeners that show them. */
+static void check_tls(const struct config *config, struct config_faults *faults) {
+    const struct config_listeners *listeners =
+        config->listen.mqtts.count > 0 ? &config->listen.mqtts : &config->listen.wss;
+    const int given = config->tls.cert.line != 0  ? config->tls.cert.line
+                      : config->tls.key.line != 0 ? config->tls.key.line
+                                                  : config->tls.client_ca.line;
+    if (listeners->count == 0) {
+        if (given != 0 && faults->errors == 0)
+            config_fault_add(
+                faults, true, given,
+                "tls has no effect without listen.mqtts or listen.wss; write listen: {mqtts: 0.0.0.0:8883}");
+        return;
+    }
+    const char *what = config->tls.cert.line == 0 ? "tls.cert" : config->tls.key.line == 0 ? "tls.key" : NULL;
+    if (what != NULL)
+        config_fault_add(faults, false, listeners->items[0].line,
+                         "listen.mqtts and listen.wss need %s; write tls: {cert: fullchain.pem, key: privkey.pem} with "
+                         "the paths of the certificate and its private key",
+                         what);
+    if (config->tls.require_client_cert && config->tls.client_ca.line == 0)
+        config_fault_add(faults, false, config->tls.require_line,
+                         "tls.require_client_cert needs tls.client_ca; write the path of the certificates, in PEM, of "
+                         "who signs the clients' certificates");
 }
 
 /* Who reaches the admin port sees all topics and clients; tokens for it are not there yet. */
@@ -229,6 +261,7 @@ struct config *config_parse(const char *text, size_t size, const char *dir, stru
     check_federation(config, faults);
     check_collisions(config, faults);
     check_admin(config, faults);
+    check_tls(config, faults);
     check_clients_can_come(config, faults);
     config_faults_sort(faults);
     return config;
@@ -301,6 +334,9 @@ void config_free(struct config *config) {
     free(config->identity.key.path);
     for (size_t i = 0; i < CONFIG_ISSUERS_MAX; i++)
         free(config->identity.issuers[i].path);
+    free(config->tls.cert.path);
+    free(config->tls.key.path);
+    free(config->tls.client_ca.path);
     free(config->federation.name);
     free(config->federation.gossip_key.path);
     for (size_t i = 0; i < config->federation.private_topic_count; i++)

@@ -18,18 +18,21 @@
 #define CONFIG_BOOTSTRAP_MAX 64u
 #define CONFIG_FILTERS_MAX 256u
 #define CONFIG_ISSUERS_MAX 8u
+#define CONFIG_PROXIES_MAX 64u
 #define CONFIG_FAULTS_MAX 100u /* more are not kept */
 #define CONFIG_FAULT_TEXT_MAX 1000u
 
-/* HOST:PORT as written: "0.0.0.0:1883", "[::1]:1883", "edge-2.example:7100". */
+/* HOST:PORT as written: "0.0.0.0:1883", "[::1]:1883", "edge-2.example:7100"; or, of some listeners, unix:PATH. */
 struct config_address {
-    char host[256];
+    char host[256]; /* unix: the absolute path, at most CONFIG_UNIX_PATH_MAX bytes */
+    bool is_unix;
     uint16_t port;
     int line;    /* in the file; 0 without one */
     char ip[46]; /* numeric text of host: set while reading if host is numeric, for listeners by resolve_listeners()
                     otherwise */
 };
 
+#define CONFIG_UNIX_PATH_MAX 107u
 #define CONFIG_ADDRESS_MAX 272u
 /* As written: "0.0.0.0:1883", "[::1]:1883". */
 void config_address_format(const struct config_address *address, char out[CONFIG_ADDRESS_MAX]);
@@ -37,6 +40,12 @@ void config_address_format(const struct config_address *address, char out[CONFIG
 struct config_listeners {
     size_t count;
     struct config_address items[CONFIG_LISTENERS_MAX];
+};
+
+/* An address, or a range of them. */
+struct config_network {
+    uint8_t bytes[16]; /* IPv4: ::ffff:a.b.c.d */
+    uint8_t bits;      /* of these that count */
 };
 
 struct config_path {
@@ -56,8 +65,16 @@ struct config {
         struct config_path issuers[CONFIG_ISSUERS_MAX];
     } identity;
     struct {
-        struct config_listeners mqtt, ws, peers, admin;
+        struct config_listeners mqtt, mqtts, ws, wss, peers, admin;
+        size_t proxy_count;
+        struct config_network proxies[CONFIG_PROXIES_MAX]; /* whose connections begin with a PROXY header */
+        unsigned unix_mode;                                /* of the files of unix sockets */
     } listen;
+    struct {
+        struct config_path cert, key, client_ca;
+        bool require_client_cert;
+        int require_line; /* 0 if not given */
+    } tls;
     struct {
         char *name; /* "default" if not given */
         bool has_advertise;
@@ -107,6 +124,9 @@ struct config *config_parse(const char *text, size_t size, const char *dir, stru
  * short. */
 struct config *config_default(void);
 void config_free(struct config *config);
+
+/* True if the numeric text is an address of listen.proxies. */
+bool config_is_proxy(const struct config *config, const char *ip);
 
 /* True for 127.0.0.0/8, ::1 and IPv4-mapped loopback, in numeric text. */
 bool config_ip_is_loopback(const char *ip);

@@ -22,14 +22,32 @@ static const struct config_key identity_keys[] = {
 };
 
 static const struct config_key listen_keys[] = {
-    {.name = "mqtt", .read = config_read_listeners, .offset = AT(listen.mqtt), .write = LISTEN_ADDRESS},
-    {.name = "ws", .read = config_read_listeners, .offset = AT(listen.ws), .write = LISTEN_ADDRESS},
+    {.name = "mqtt", .read = config_read_listeners_or_unix, .offset = AT(listen.mqtt), .write = LISTEN_ADDRESS},
+    {.name = "mqtts", .read = config_read_listeners, .offset = AT(listen.mqtts), .write = LISTEN_ADDRESS},
+    {.name = "ws", .read = config_read_listeners_or_unix, .offset = AT(listen.ws), .write = LISTEN_ADDRESS},
+    {.name = "wss", .read = config_read_listeners, .offset = AT(listen.wss), .write = LISTEN_ADDRESS},
     {.name = "peers", .read = config_read_listeners, .offset = AT(listen.peers), .write = LISTEN_ADDRESS},
     {.name = "admin", .read = config_read_listeners, .offset = AT(listen.admin), .write = LISTEN_ADDRESS},
-    {.name = "mqtts",
-     .read = config_read_unavailable,
-     .write = "listen.mqtt on an address that only trusted hosts reach"},
-    {.name = "wss", .read = config_read_unavailable, .write = "listen.ws on an address that only trusted hosts reach"},
+    {.name = "proxies",
+     .read = config_read_proxies,
+     .write = "addresses or networks of proxies that send a PROXY header, such as [10.0.0.5, 192.168.0.0/16]"},
+    {.name = "unix_mode", .read = config_read_unix_mode, .write = "an octal mode, such as 0660"},
+};
+
+static const struct config_key tls_keys[] = {
+    {.name = "cert",
+     .read = config_read_path,
+     .offset = AT(tls.cert),
+     .write = "the path of the certificate that clients see, in PEM with those above it, such as fullchain.pem"},
+    {.name = "key",
+     .read = config_read_path,
+     .offset = AT(tls.key),
+     .write = "the path of the certificate's private key in PEM, such as privkey.pem"},
+    {.name = "client_ca",
+     .read = config_read_path,
+     .offset = AT(tls.client_ca),
+     .write = "the path of the certificates, in PEM, of who signs the clients' certificates"},
+    {.name = "require_client_cert", .read = config_read_require_client_cert, .write = "true or false"},
 };
 
 static const struct config_key federation_keys[] = {
@@ -115,9 +133,7 @@ const struct config_key config_top_keys[] = {
      .write = "the path of a folder, such as data"},
     MAPPING("identity", identity_keys),
     MAPPING("listen", listen_keys),
-    {.name = "tls",
-     .read = config_read_unavailable,
-     .write = "listen.mqtt on an address that only trusted hosts reach"},
+    MAPPING("tls", tls_keys),
     MAPPING("federation", federation_keys),
     MAPPING("clients", client_keys),
     MAPPING("limits", limit_keys),

@@ -1,6 +1,5 @@
 #include "daemon/config_values.h"
 
-#include <arpa/inet.h>
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,7 +25,7 @@ char *config_absolute(const char *dir, const char *path) {
     return absolute;
 }
 
-static void *target(struct config_reader *reader, const struct config_key *key) {
+void *config_target(struct config_reader *reader, const struct config_key *key) {
     return (char *)reader->config + key->offset;
 }
 
@@ -35,8 +34,7 @@ static void fault(struct config_reader *reader, const yaml_node_t *node, const c
     config_fault_add(reader->faults, false, config_line(node), "%s %s; write %s", path, what, write);
 }
 
-/* The text of a scalar (libyaml ends it with a zero); NULL, and a fault, for anything else and for nothing. */
-static const char *scalar(struct config_reader *reader, const struct config_key *key, const char *path,
+const char *config_scalar(struct config_reader *reader, const struct config_key *key, const char *path,
                           const yaml_node_t *node) {
     if (node->type == YAML_SEQUENCE_NODE) {
         fault(reader, node, path, "is a list", key->write);
@@ -58,7 +56,7 @@ static const char *scalar(struct config_reader *reader, const struct config_key 
     return text;
 }
 
-static void bad_value(struct config_reader *reader, const struct config_key *key, const char *path,
+void config_bad_value(struct config_reader *reader, const struct config_key *key, const char *path,
                       const yaml_node_t *node, const char *text, const char *why) {
     config_fault_add(reader->faults, false, config_line(node), "%s: \"%.100s\" %s; write %s", path, text, why,
                      key->write);
@@ -149,17 +147,17 @@ void config_read_mapping(struct config_reader *reader, const struct config_key *
 
 void config_read_name(struct config_reader *reader, const struct config_key *key, const char *path,
                       yaml_node_t *value) {
-    char **name = target(reader, key);
-    const char *text = scalar(reader, key, path, value);
+    char **name = config_target(reader, key);
+    const char *text = config_scalar(reader, key, path, value);
     if (name == &reader->config->name) reader->config->name_line = config_line(value); /* given, be it good or not */
     if (text == NULL) return;
     for (const char *c = text; *c != '\0'; c++) {
         if (isalnum((unsigned char)*c) || strchr("._-", *c) != NULL) continue;
-        bad_value(reader, key, path, value, text, "has characters other than letters, digits, '.', '_' and '-'");
+        config_bad_value(reader, key, path, value, text, "has characters other than letters, digits, '.', '_' and '-'");
         return;
     }
     if (strlen(text) > GOSSIP_NAME_MAX) {
-        bad_value(reader, key, path, value, text, "is longer than 63 characters");
+        config_bad_value(reader, key, path, value, text, "is longer than 63 characters");
         return;
     }
     free(*name);
@@ -170,16 +168,16 @@ void config_read_name(struct config_reader *reader, const struct config_key *key
 static bool path_is_plain(struct config_reader *reader, const struct config_key *key, const char *path,
                           const yaml_node_t *node, const char *text) {
     if (strcmp(text, "~") != 0 && strncmp(text, "~/", 2) != 0) return true;
-    bad_value(reader, key, path, node, text, "begins with ~, which only a shell understands");
+    config_bad_value(reader, key, path, node, text, "begins with ~, which only a shell understands");
     return false;
 }
 
 void config_read_data_dir(struct config_reader *reader, const struct config_key *key, const char *path,
                           yaml_node_t *value) {
-    const char *text = scalar(reader, key, path, value);
+    const char *text = config_scalar(reader, key, path, value);
     reader->config->data_dir_line = config_line(value);
     if (text == NULL || !path_is_plain(reader, key, path, value, text)) return;
-    char **out = target(reader, key);
+    char **out = config_target(reader, key);
     free(*out);
     *out = copy(reader, config_absolute(reader->dir, text));
 }
@@ -187,7 +185,7 @@ void config_read_data_dir(struct config_reader *reader, const struct config_key 
 /* The line is set even if the value is bad: a key that was given is not reported as missing too. */
 static bool set_path(struct config_reader *reader, const struct config_key *key, const char *path,
                      const yaml_node_t *node, struct config_path *out) {
-    const char *text = scalar(reader, key, path, node);
+    const char *text = config_scalar(reader, key, path, node);
     out->line = config_line(node);
     if (text == NULL || !path_is_plain(reader, key, path, node, text)) return false;
     out->path = copy(reader, config_absolute(reader->dir, text));
@@ -196,12 +194,12 @@ static bool set_path(struct config_reader *reader, const struct config_key *key,
 
 void config_read_path(struct config_reader *reader, const struct config_key *key, const char *path,
                       yaml_node_t *value) {
-    set_path(reader, key, path, value, target(reader, key));
+    set_path(reader, key, path, value, config_target(reader, key));
 }
 
 void config_read_number(struct config_reader *reader, const struct config_key *key, const char *path,
                         yaml_node_t *value) {
-    const char *text = scalar(reader, key, path, value);
+    const char *text = config_scalar(reader, key, path, value);
     uint64_t number = 0;
     if (text == NULL) return;
     for (const char *c = text; *c != '\0'; c++) {
@@ -220,26 +218,49 @@ void config_read_number(struct config_reader *reader, const struct config_key *k
         return;
     }
     if (key->max > UINT32_MAX)
-        *(uint64_t *)target(reader, key) = number;
+        *(uint64_t *)config_target(reader, key) = number;
     else
-        *(uint32_t *)target(reader, key) = (uint32_t)number;
+        *(uint32_t *)config_target(reader, key) = (uint32_t)number;
 }
 
 void config_read_anonymous(struct config_reader *reader, const struct config_key *key, const char *path,
                            yaml_node_t *value) {
-    const char *text = scalar(reader, key, path, value);
+    const char *text = config_scalar(reader, key, path, value);
     if (text == NULL) return;
     reader->config->clients.anonymous_everywhere = strcmp(text, "true") == 0;
     reader->config->clients.anonymous_nowhere = strcmp(text, "false") == 0;
     if (!reader->config->clients.anonymous_everywhere && !reader->config->clients.anonymous_nowhere)
-        bad_value(reader, key, path, value, text, "is neither true nor false");
+        config_bad_value(reader, key, path, value, text, "is neither true nor false");
+}
+
+void config_read_require_client_cert(struct config_reader *reader, const struct config_key *key, const char *path,
+                                     yaml_node_t *value) {
+    const char *text = config_scalar(reader, key, path, value);
+    reader->config->tls.require_line = config_line(value);
+    if (text == NULL) return;
+    reader->config->tls.require_client_cert = strcmp(text, "true") == 0;
+    if (!reader->config->tls.require_client_cert && strcmp(text, "false") != 0)
+        config_bad_value(reader, key, path, value, text, "is neither true nor false");
+}
+
+void config_read_unix_mode(struct config_reader *reader, const struct config_key *key, const char *path,
+                           yaml_node_t *value) {
+    const char *text = config_scalar(reader, key, path, value);
+    unsigned mode = 0;
+    if (text == NULL) return;
+    for (const char *c = text; *c != '\0'; c++)
+        mode = *c >= '0' && *c <= '7' && mode < 01000 ? mode * 8 + (unsigned)(*c - '0') : 01000;
+    if (mode == 0 || mode > 0777)
+        config_bad_value(reader, key, path, value, text, "is no mode from 0001 to 0777");
+    else
+        reader->config->listen.unix_mode = mode;
 }
 
 void config_read_level(struct config_reader *reader, const struct config_key *key, const char *path,
                        yaml_node_t *value) {
-    const char *text = scalar(reader, key, path, value);
+    const char *text = config_scalar(reader, key, path, value);
     if (text != NULL && !log_level_parse(text, &reader->config->log_level))
-        bad_value(reader, key, path, value, text, "is no level");
+        config_bad_value(reader, key, path, value, text, "is no level");
 }
 
 /* Better refused than ignored: who writes tls: believes to be protected. */
@@ -249,85 +270,10 @@ void config_read_unavailable(struct config_reader *reader, const struct config_k
                      "%s is not available yet in this version; remove it and write %s", path, key->write);
 }
 
-/* ---- addresses ---- */
-
-/* HOST:PORT or [IPv6]:PORT; NULL if good, else what is wrong with it. */
-static const char *parse_address(const char *text, struct config_address *address) {
-    const char *colon = strrchr(text, ':');
-    const char *host = text;
-    size_t host_size = colon != NULL ? (size_t)(colon - text) : 0;
-    if (strstr(text, "://") != NULL) return "is a URL";
-    if (colon == NULL) return text[strspn(text, "0123456789")] == '\0' ? "has no host" : "has no port";
-    if (text[0] == '[') {
-        if (host_size < 3 || text[host_size - 1] != ']') return "has no ] before its port";
-        host++;
-        host_size -= 2;
-    } else if (memchr(text, ':', host_size) != NULL) {
-        return "has several colons and no brackets";
-    }
-    if (host_size == 0) return "has no host";
-    if (host_size >= sizeof(address->host)) return "has a host longer than 255 characters";
-    for (size_t i = 0; i < host_size; i++)
-        if (!isalnum((unsigned char)host[i]) && strchr(".-_:%", host[i]) == NULL)
-            return "has a character that no host has";
-    unsigned port = 0;
-    for (const char *c = colon + 1; *c != '\0' && port <= 65535; c++)
-        port = *c >= '0' && *c <= '9' ? port * 10 + (unsigned)(*c - '0') : 65536;
-    if (port < 1 || port > 65535) return "has a port that is no number from 1 to 65535";
-    memcpy(address->host, host, host_size);
-    address->host[host_size] = '\0';
-    address->port = (uint16_t)port;
-    uint8_t bytes[16];
-    if (inet_pton(AF_INET, address->host, bytes) == 1 || inet_pton(AF_INET6, address->host, bytes) == 1)
-        strcpy(address->ip, address->host);
-    return NULL;
-}
-
-void config_address_format(const struct config_address *address, char out[CONFIG_ADDRESS_MAX]) {
-    const bool v6 = strchr(address->host, ':') != NULL;
-    snprintf(out, CONFIG_ADDRESS_MAX, v6 ? "[%s]:%u" : "%s:%u", address->host, address->port);
-}
-
-static bool read_address(struct config_reader *reader, const struct config_key *key, const char *path,
-                         const yaml_node_t *node, struct config_address *address) {
-    const char *text = scalar(reader, key, path, node);
-    if (text == NULL) return false;
-    struct config_address parsed = {.line = config_line(node)};
-    const char *wrong = parse_address(text, &parsed);
-    if (wrong != NULL) {
-        bad_value(reader, key, path, node, text, wrong);
-        return false;
-    }
-    *address = parsed;
-    return true;
-}
-
-/* Where others are to reach somebody. */
-static bool read_destination(struct config_reader *reader, const struct config_key *key, const char *path,
-                             const yaml_node_t *node, struct config_address *address) {
-    struct config_address parsed;
-    if (!read_address(reader, key, path, node, &parsed)) return false;
-    if (strcmp(parsed.ip, "0.0.0.0") == 0 || strcmp(parsed.ip, "::") == 0) {
-        bad_value(reader, key, path, node, parsed.host, "is an address to listen on and not one that others can reach");
-        return false;
-    }
-    *address = parsed;
-    return true;
-}
-
-void config_read_advertise(struct config_reader *reader, const struct config_key *key, const char *path,
-                           yaml_node_t *value) {
-    if (read_destination(reader, key, path, value, &reader->config->federation.advertise))
-        reader->config->federation.has_advertise = true;
-}
-
 /* ---- lists, or one value alone ---- */
 
-typedef void read_item(struct config_reader *reader, const struct config_key *key, const char *path,
-                       const yaml_node_t *item);
-
-static void read_list(struct config_reader *reader, const struct config_key *key, const char *path,
-                      const yaml_node_t *value, size_t max, read_item *read) {
+void config_read_list(struct config_reader *reader, const struct config_key *key, const char *path,
+                      const yaml_node_t *value, size_t max, config_read_item *read) {
     if (value->type != YAML_SEQUENCE_NODE) {
         read(reader, key, path, value);
         return;
@@ -341,29 +287,6 @@ static void read_list(struct config_reader *reader, const struct config_key *key
         read(reader, key, path, yaml_document_get_node(reader->document, items[i]));
 }
 
-static void read_listener(struct config_reader *reader, const struct config_key *key, const char *path,
-                          const yaml_node_t *item) {
-    struct config_listeners *listeners = target(reader, key);
-    if (read_address(reader, key, path, item, &listeners->items[listeners->count])) listeners->count++;
-}
-
-void config_read_listeners(struct config_reader *reader, const struct config_key *key, const char *path,
-                           yaml_node_t *value) {
-    read_list(reader, key, path, value, CONFIG_LISTENERS_MAX, read_listener);
-}
-
-static void read_bootstrap_item(struct config_reader *reader, const struct config_key *key, const char *path,
-                                const yaml_node_t *item) {
-    if (read_destination(reader, key, path, item,
-                         &reader->config->federation.bootstrap[reader->config->federation.bootstrap_count]))
-        reader->config->federation.bootstrap_count++;
-}
-
-void config_read_bootstrap(struct config_reader *reader, const struct config_key *key, const char *path,
-                           yaml_node_t *value) {
-    read_list(reader, key, path, value, CONFIG_BOOTSTRAP_MAX, read_bootstrap_item);
-}
-
 static void read_issuer(struct config_reader *reader, const struct config_key *key, const char *path,
                         const yaml_node_t *item) {
     size_t *count = &reader->config->identity.issuer_count;
@@ -372,15 +295,15 @@ static void read_issuer(struct config_reader *reader, const struct config_key *k
 
 void config_read_issuers(struct config_reader *reader, const struct config_key *key, const char *path,
                          yaml_node_t *value) {
-    read_list(reader, key, path, value, CONFIG_ISSUERS_MAX, read_issuer);
+    config_read_list(reader, key, path, value, CONFIG_ISSUERS_MAX, read_issuer);
 }
 
 static void read_filter(struct config_reader *reader, const struct config_key *key, const char *path,
                         const yaml_node_t *item) {
-    const char *text = scalar(reader, key, path, item);
+    const char *text = config_scalar(reader, key, path, item);
     if (text == NULL) return;
     if (!topic_filter_valid(text, strlen(text)) || topic_is_shared(text, strlen(text))) {
-        bad_value(reader, key, path, item, text, "is no topic filter");
+        config_bad_value(reader, key, path, item, text, "is no topic filter");
         return;
     }
     char *filter = copy(reader, strdup(text));
@@ -390,5 +313,5 @@ static void read_filter(struct config_reader *reader, const struct config_key *k
 
 void config_read_filters(struct config_reader *reader, const struct config_key *key, const char *path,
                          yaml_node_t *value) {
-    read_list(reader, key, path, value, CONFIG_FILTERS_MAX, read_filter);
+    config_read_list(reader, key, path, value, CONFIG_FILTERS_MAX, read_filter);
 }

@@ -30,19 +30,38 @@ struct config_key {
     uint64_t max; /* of a number; those above 32 bits are uint64_t in struct config, the others uint32_t */
 };
 
-config_read_value config_read_mapping;     /* keys below it, by the table children */
-config_read_value config_read_name;        /* char *: letters, digits, . _ - */
-config_read_value config_read_data_dir;    /* char *: path */
-config_read_value config_read_path;        /* struct config_path */
-config_read_value config_read_issuers;     /* identity.issuers */
-config_read_value config_read_listeners;   /* struct config_listeners */
-config_read_value config_read_advertise;   /* federation.advertise */
-config_read_value config_read_bootstrap;   /* federation.bootstrap */
-config_read_value config_read_filters;     /* federation.private_topics */
-config_read_value config_read_anonymous;   /* clients.anonymous */
-config_read_value config_read_number;      /* 1 to max */
-config_read_value config_read_level;       /* log.level */
-config_read_value config_read_unavailable; /* known, and not in this version */
+config_read_value config_read_mapping;             /* keys below it, by the table children */
+config_read_value config_read_name;                /* char *: letters, digits, . _ - */
+config_read_value config_read_data_dir;            /* char *: path */
+config_read_value config_read_path;                /* struct config_path */
+config_read_value config_read_issuers;             /* identity.issuers */
+config_read_value config_read_listeners;           /* struct config_listeners: HOST:PORT */
+config_read_value config_read_listeners_or_unix;   /* the same, and unix:PATH */
+config_read_value config_read_proxies;             /* listen.proxies */
+config_read_value config_read_unix_mode;           /* listen.unix_mode */
+config_read_value config_read_require_client_cert; /* tls.require_client_cert */
+config_read_value config_read_advertise;           /* federation.advertise */
+config_read_value config_read_bootstrap;           /* federation.bootstrap */
+config_read_value config_read_filters;             /* federation.private_topics */
+config_read_value config_read_anonymous;           /* clients.anonymous */
+config_read_value config_read_number;              /* 1 to max */
+config_read_value config_read_level;               /* log.level */
+config_read_value config_read_unavailable;         /* known, and not in this version */
+
+/* Where the value of the key belongs. */
+void *config_target(struct config_reader *reader, const struct config_key *key);
+/* The text of a scalar (libyaml ends it with a zero); NULL, and a fault, for anything else and for nothing. */
+const char *config_scalar(struct config_reader *reader, const struct config_key *key, const char *path,
+                          const yaml_node_t *node);
+/* A fault: PATH: "TEXT" WHY; write ... */
+void config_bad_value(struct config_reader *reader, const struct config_key *key, const char *path,
+                      const yaml_node_t *node, const char *text, const char *why);
+
+/* A list, or one item alone. */
+typedef void config_read_item(struct config_reader *reader, const struct config_key *key, const char *path,
+                              const yaml_node_t *item);
+void config_read_list(struct config_reader *reader, const struct config_key *key, const char *path,
+                      const yaml_node_t *value, size_t max, config_read_item *read);
 
 /* The line in which a node starts. */
 int config_line(const yaml_node_t *node);

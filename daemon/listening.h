@@ -16,6 +16,13 @@ socklen_t listening_sockaddr(const struct config_address *address, struct sockad
 /* True if a socket on this "::" must leave IPv4 to another listener of the list on the same port. */
 bool listening_v6only(const struct config_listeners *listeners, const struct config_address *address);
 
+/* A socket that listens there without blocking, or minus an errno value. What it accepts has TCP_NODELAY and keep-alive
+ * probes on. v6only: "::" is not for IPv4 too. */
+int listening_open(const struct config_address *address, bool v6only);
+/* The same on a unix socket, which gets that mode. A file that a process left behind is replaced; one that somebody
+ * listens on is EADDRINUSE, and what is no socket is EEXIST. */
+int listening_open_unix(const struct config_address *address, unsigned mode);
+
 /* One line that names the address and the remedy, with file and line if there is a file. error is an errno value; what
  * is "listen.mqtt". */
 void listening_explain(const struct config *config, const char *what, const struct config_address *address, int error,

@@ -13,8 +13,9 @@ enum exit_status { EXIT_GOOD = 0, EXIT_NO = 1, EXIT_USAGE = 2 };
 static const char usage[] = "usage: hobnobd [--check] [CONFIG.yaml]\n"
                             "\n"
                             "Runs an MQTT broker in the foreground and logs to standard error. SIGTERM and\n"
-                            "SIGINT tell clients and the federation, and end it. Without CONFIG.yaml: a\n"
-                            "single broker in memory, MQTT on 127.0.0.1:1883, admin on 127.0.0.1:9100.\n"
+                            "SIGINT tell clients and the federation, and end it; SIGHUP reads the\n"
+                            "certificates under tls anew. Without CONFIG.yaml: a single broker in memory,\n"
+                            "MQTT on 127.0.0.1:1883, admin on 127.0.0.1:9100.\n"
                             "\n"
                             "  --check         reads the configuration and the files it names, prints each\n"
                             "                  fault as file:line: what is wrong, and what to write; exit\n"
@@ -80,12 +81,12 @@ static void raise_file_limit(void) {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-static int run(const struct config *config, const struct identity *identity) {
+static int run(const struct config *config, const struct identity *identity, struct tls_certificates *certificates) {
     char error[SERVER_ERROR_MAX] = "";
     struct log *log = log_new(&(struct log_options){.level = config->log_level});
     signal(SIGPIPE, SIG_IGN);
     raise_file_limit();
-    const bool good = log != NULL && server_run(config, identity, log, error);
+    const bool good = log != NULL && server_run(config, identity, certificates, log, error);
     if (!good) fprintf(stderr, "hobnobd: %s\n", error[0] != '\0' ? error : "memory is short: give the machine more");
     log_free(log);
     return good ? EXIT_GOOD : EXIT_NO;
@@ -96,8 +97,11 @@ static int check_or_run(const struct arguments *arguments) {
     struct identity identity = {0};
     const char *file = arguments->file != NULL ? arguments->file : "hobnobd";
     struct config *config = arguments->file != NULL ? config_read(file, &faults) : config_default();
+    struct tls_certificates *certificates = tls_certificates_new();
     int status = EXIT_NO;
-    if (config != NULL) {
+    if (certificates == NULL) config_fault_add(&faults, false, 0, "memory is short; give the machine more");
+    if (config != NULL && certificates != NULL) {
+        tls_certificates_read(certificates, config, server_wall_ms() / 1000, &faults);
         identity_read(&identity, config, arguments->check, server_wall_ms() / 1000, &faults);
         listening_resolve(config, &faults);
         config_faults_sort(&faults);
@@ -105,9 +109,10 @@ static int check_or_run(const struct arguments *arguments) {
     print_faults(arguments->check ? stdout : stderr, file, &faults);
     if (config != NULL && faults.errors == 0) {
         if (arguments->check) printf("%s: good\n", file);
-        status = arguments->check ? EXIT_GOOD : run(config, &identity);
+        status = arguments->check ? EXIT_GOOD : run(config, &identity, certificates);
     }
     identity_deinit(&identity);
+    tls_certificates_free(certificates);
     config_free(config);
     return status;
 }

@@ -82,10 +82,29 @@ static const struct row gossip_rows[] = {
 
 #define WEB(field) offsetof(struct web_counters, field)
 static const struct row web_rows[] = {
-    {"hobnob_web_accepted_total", COUNTER, "Connections accepted for WebSocket, links and admin.", WEB(accepted)},
+    {"hobnob_web_accepted_total", COUNTER, "Connections accepted for links and admin.", WEB(accepted)},
     {"hobnob_web_refused_full_total", COUNTER, "Of these, closed at once since too many were open.", WEB(refused_full)},
     {"hobnob_web_handshakes_failed_total", COUNTER, "Connections and dials that ended before their handshake did.",
      WEB(handshakes_failed)},
+};
+
+#define CLIENTS(field) offsetof(struct clients_counters, field)
+static const struct row client_rows[] = {
+    {"hobnob_client_connections", GAUGE, "Connections of clients open now, those included that have not said CONNECT.",
+     CLIENTS(open)},
+    {"hobnob_client_connections_arriving", GAUGE, "Of these, with PROXY header, TLS or WebSocket handshake under way.",
+     CLIENTS(arriving)},
+    {"hobnob_client_connections_refused_total", COUNTER,
+     "Connections closed at once: a limit was reached, or memory or file descriptors were short.", CLIENTS(refused)},
+    {"hobnob_tls_handshakes_failed_total", COUNTER, "Clients that failed at TLS, their certificates included.",
+     CLIENTS(tls_failed)},
+    {"hobnob_proxy_headers_failed_total", COUNTER, "Connections of listen.proxies without a good PROXY header.",
+     CLIENTS(proxy_failed)},
+    {"hobnob_websocket_failed_total", COUNTER, "Clients that broke the rules of WebSocket.", CLIENTS(websocket_failed)},
+    {"hobnob_client_handshakes_timed_out_total", COUNTER,
+     "Handshakes ended since they took longer than limits.connect_timeout_ms.", CLIENTS(arrivals_timed_out)},
+    {"hobnob_client_handshakes_displaced_total", COUNTER,
+     "Handshakes ended since there were limits.connecting_max newer ones.", CLIENTS(arrivals_displaced)},
 };
 
 #define LINK(field) offsetof(struct link_info, field)
@@ -173,10 +192,18 @@ static void write_members(const struct gossip_counters *gossip, struct text *out
 }
 
 static void write_open(const struct web_counters *web, struct text *out) {
-    head(out, "hobnob_web_open", GAUGE, "Connections open now for WebSocket, links and admin.");
-    text_add(out, "hobnob_web_open{kind=\"ws\"} %" PRIu64 "\n", web->open[WEB_WEBSOCKET]);
+    head(out, "hobnob_web_open", GAUGE, "Connections open now for links and admin.");
     text_add(out, "hobnob_web_open{kind=\"peers\"} %" PRIu64 "\n", web->open[WEB_PEERS]);
     text_add(out, "hobnob_web_open{kind=\"admin\"} %" PRIu64 "\n", web->open[WEB_ADMIN]);
+}
+
+static void write_accepted(const struct clients_counters *clients, struct text *out) {
+    static const char *const kinds[CLIENTS_KINDS] = {
+        [CLIENTS_MQTT] = "mqtt", [CLIENTS_MQTTS] = "mqtts", [CLIENTS_WS] = "ws", [CLIENTS_WSS] = "wss"};
+    head(out, "hobnob_client_connections_accepted_total", COUNTER, "Connections accepted from clients, by listener.");
+    for (size_t i = 0; i < CLIENTS_KINDS; i++)
+        text_add(out, "hobnob_client_connections_accepted_total{kind=\"%s\"} %" PRIu64 "\n", kinds[i],
+                 clients->accepted[i]);
 }
 
 void metrics_write(const struct metrics *metrics, struct text *out) {
@@ -201,6 +228,8 @@ void metrics_write(const struct metrics *metrics, struct text *out) {
         write_members(metrics->gossip, out);
         write_rows(gossip_rows, COUNT(gossip_rows), metrics->gossip, out);
     }
+    write_rows(client_rows, COUNT(client_rows), &metrics->clients, out);
+    write_accepted(&metrics->clients, out);
     write_rows(web_rows, COUNT(web_rows), &metrics->web, out);
     write_open(&metrics->web, out);
 }

@@ -7,6 +7,7 @@
 
 #include "broker/broker.h"
 #include "broker/peering.h"
+#include "daemon/clients.h"
 #include "daemon/text.h"
 #include "daemon/web.h"
 #include "gossip/gossip.h"
@@ -21,6 +22,7 @@ struct metrics {
     struct broker_counters broker;
     struct peering_counters peering;
     struct web_counters web;
+    struct clients_counters clients;
     const struct gossip_counters *gossip; /* NULL for a broker alone: its metrics are left out */
     const struct link_info *links;        /* one per peer; the label is the name, or the id while it has none */
     size_t link_count;

@@ -15,7 +15,6 @@
 
 #define WALL_EVERY_MS 500  /* how stale the node's wall clock may be */
 #define LEAVE_MAX_MS 6000u /* from SIGTERM to the end, whatever the others do */
-#define LEAVE_MIN_MS 100u  /* for WebSocket clients to take their DISCONNECT */
 #define LEAVE_CHECK_MS 20u
 #define ALONE_MS 10000u    /* after which it is said that nobody has answered */
 #define CLOSE_MAX_MS 2000u /* for handles to close; then a DNS lookup hangs in its thread */
@@ -43,8 +42,7 @@ static void port_send_datagram(void *context, const struct gossip_address *to, c
 
 static void port_client_ready(void *context, broker_handle client) {
     struct server *server = context;
-    if (server->ended || clients_ready(server->clients, client)) return;
-    web_client_ready(server->web, client);
+    if (!server->ended) clients_ready(server->clients, client);
 }
 
 static void port_link_ready(void *context, broker_handle link) {
@@ -73,10 +71,11 @@ static void port_save_epoch(void *context, uint64_t epoch) {
     if (!store_save_epoch(server->store, epoch, error)) log_text(server->log, LOG_LEVEL_ERROR, "store", "%s", error);
 }
 
-/* Who shows neither name nor password is welcome where the configuration says so. To check those that are shown is not
- * there yet, so nobody is let in by them. */
+/* A certificate that was verified is enough. Who shows neither name nor password is welcome where the configuration
+ * says so. To check those that are shown is not there yet, so nobody is let in by them. */
 static uint8_t may_connect(void *context, const struct broker_applicant *applicant) {
     const struct server *server = context;
+    if (applicant->origin->certificate_name != NULL) return 0x00;
     const bool welcome = server->config->clients.anonymous_everywhere ||
                          (applicant->origin->from_loopback && !server->config->clients.anonymous_nowhere);
     return welcome ? 0x00 : 0x87;
@@ -159,7 +158,7 @@ static void end(struct server *server) {
 static void on_leave_timer(uv_timer_t *timer) {
     struct server *server = timer->data;
     const uint64_t passed_ms = server_now_ms(server) - server->leave_since_ms;
-    const bool all_done = node_left(server->node) && clients_count(server->clients) == 0 && passed_ms >= LEAVE_MIN_MS;
+    const bool all_done = node_left(server->node) && clients_count(server->clients) == 0;
     if (!all_done && passed_ms < LEAVE_MAX_MS) return;
     log_text(server->log, LOG_LEVEL_INFO, "ended", "%s",
              all_done ? "left in order" : "not everything was told in time");
@@ -178,11 +177,31 @@ static void leave(struct server *server, const char *signal_name) {
     uv_timer_start(&server->leave_timer, on_leave_timer, LEAVE_CHECK_MS, LEAVE_CHECK_MS);
 }
 
+/* Certificates are renewed often, and clients that are connected need not notice. */
+static void reload(struct server *server) {
+    const struct config *config = server->config;
+    struct config_faults faults = {0};
+    char line[CONFIG_FAULT_LINE_MAX];
+    tls_certificates_read(server->certificates, config, server_wall_ms() / 1000, &faults);
+    for (size_t i = 0; i < faults.count; i++) {
+        config_fault_format(&faults.items[i], config->file != NULL ? config->file : "hobnobd", line, sizeof(line));
+        log_text(server->log, faults.items[i].warning ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, "reload", "%s", line);
+    }
+    if (config->tls.cert.path == NULL)
+        log_text(server->log, LOG_LEVEL_WARNING, "reload",
+                 "nothing to read anew: there is no tls.cert, and all else needs a restart of hobnobd");
+    else if (faults.errors > 0)
+        log_text(server->log, LOG_LEVEL_ERROR, "reload", "the certificates in use stay as they were");
+    else
+        log_text(server->log, LOG_LEVEL_INFO, "reload",
+                 "new TLS connections use the certificates as they are now; all else in the configuration needs a "
+                 "restart of hobnobd");
+}
+
 static void on_signal(uv_signal_t *handle, int number) {
     struct server *server = handle->data;
     if (number == SIGHUP) {
-        log_text(server->log, LOG_LEVEL_WARNING, "reload",
-                 "not available yet in this version: restart hobnobd to read the configuration anew");
+        reload(server);
     } else if (!server->leaving) {
         leave(server, number == SIGTERM ? "SIGTERM" : "SIGINT");
     } else {
@@ -309,10 +328,11 @@ static void drain(struct server *server) {
     uv_run(server->loop, UV_RUN_NOWAIT);
 }
 
-bool server_run(const struct config *config, const struct identity *identity, struct log *log,
-                char error[SERVER_ERROR_MAX]) {
+bool server_run(const struct config *config, const struct identity *identity, struct tls_certificates *certificates,
+                struct log *log, char error[SERVER_ERROR_MAX]) {
     uv_loop_t loop;
-    struct server server = {.loop = &loop, .config = config, .identity = identity, .log = log};
+    struct server server = {
+        .loop = &loop, .config = config, .identity = identity, .certificates = certificates, .log = log};
     if (uv_loop_init(&loop) != 0) {
         snprintf(error, SERVER_ERROR_MAX, "the event loop cannot be made: raise the limit of open files (ulimit -n)");
         return false;

@@ -2,10 +2,9 @@
  *
  * Rules:
  *  1. After calling into node_broker() or node_gossip() (input, ready, closed, written), call server_pump(). It is
- * cheap. node_ports call out of it: never call server_pump() from within one (web_client_ready, web_link_ready,
+ * cheap. node_ports call out of it: never call server_pump() from within one (clients_ready, web_link_ready,
  * web_dial); remember the handle there, or ask lws for a writable callback, and act later.
- *  2. Whoever opened a handle in the broker owns it: clients.c those of TCP, web those of WebSockets and links. Each
- * keeps its own hash from handle to connection; the server asks one, then the other.
+ *  2. Whoever opened a handle in the broker owns it: clients those of MQTT, web those of links.
  *  3. The loop turns: input is read, then, just before the loop would sleep, a uv_prepare callback flushes what became
  * ready (one write per client and turn) and sets the timer to node_deadline_ms().
  *  4. A part has X_new(server, ...), which listens, and X_close(), which begins to close all its handles; it is freed
@@ -21,6 +20,7 @@
 #include "daemon/log.h"
 #include "daemon/node.h"
 #include "daemon/store.h"
+#include "daemon/tls_certificates.h"
 
 struct clients;
 struct datagrams;
@@ -33,13 +33,14 @@ struct server {
     uv_loop_t *loop;
     const struct config *config;
     const struct identity *identity;
+    struct tls_certificates *certificates; /* what clients see over TLS; read anew on SIGHUP */
     struct log *log;
     struct node *node;
     struct store *store;
-    struct clients *clients;     /* MQTT over TCP */
+    struct clients *clients;     /* MQTT */
     struct datagrams *datagrams; /* gossip; NULL for a broker alone */
     struct resolver *resolver;   /* bootstrap names; NULL for a broker alone */
-    struct web *web;             /* WebSocket, links, admin */
+    struct web *web;             /* links, admin */
     uint64_t started_ms;         /* server_now_ms() at start */
     uint64_t epoch;
     bool ready;   /* all listeners and the store serve (/readyz) */
@@ -69,7 +70,7 @@ void server_pump(struct server *server);
 
 /* Runs until a signal ends it: true then. False if it could not start, and then error is one line that names the
  * remedy. Everything is freed. */
-bool server_run(const struct config *config, const struct identity *identity, struct log *log,
-                char error[SERVER_ERROR_MAX]);
+bool server_run(const struct config *config, const struct identity *identity, struct tls_certificates *certificates,
+                struct log *log, char error[SERVER_ERROR_MAX]);
 
 #endif

@@ -8,11 +8,9 @@
 
 #include "daemon/links.h"
 #include "daemon/web_inside.h"
-#include "daemon/websocket.h"
 
-#define CLIENTS_MAX_DEFAULT 100000u
 #define PEERS_MAX_DEFAULT 1024u
-#define STRANGERS_MAX 1024u /* connections beyond the broker's own limits: they are not clients or links yet */
+#define STRANGERS_MAX 1024u /* connections beyond the broker's own limits: they are no links yet */
 #define ADMIN_OPEN_MAX 32u
 #define HEADERS_MAX 4096u /* bytes of a request's headers */
 #define DESCRIPTORS_MAX 131072u
@@ -22,8 +20,6 @@
  * callback gets at most. */
 static const struct lws_protocols plain_protocols[] = {
     {"http", web_on_http, 0, 0, 0, NULL, 0},
-    {"mqtt", websocket_on, 0, 4096, 0, NULL, 0},
-    {"mqttv3.1", websocket_on, 0, 4096, 0, NULL, 0},
     {NULL, NULL, 0, 0, 0, NULL, 0},
 };
 static const struct lws_protocols secure_protocols[] = {
@@ -57,12 +53,10 @@ static int refuse(struct lws *wsi, unsigned status) {
 
 /* 0: go on with the upgrade; 1: a response was sent instead; -1: hang up. */
 static int on_upgrade(struct web_connection *connection, const char *to) {
-    static const char *const paths[WEB_KINDS] = {[WEB_WEBSOCKET] = WEBSOCKET_PATH, [WEB_PEERS] = LINKS_PATH};
-    const char *expected = paths[connection->kind];
     char path[16] = "";
     if (strcasecmp(to, "websocket") != 0) return -1;
     lws_hdr_copy(connection->wsi, path, sizeof path, WSI_TOKEN_GET_URI);
-    if (expected != NULL && strcmp(path, expected) == 0) return 0;
+    if (connection->kind == WEB_PEERS && strcmp(path, LINKS_PATH) == 0) return 0;
     return lws_return_http_status(connection->wsi, HTTP_STATUS_NOT_FOUND, NULL) != 0 ? -1 : 1;
 }
 
@@ -76,7 +70,6 @@ static void on_destroyed(struct web_connection *connection) {
     struct web *web = connection->web;
     connection->wsi = NULL;
     if (web->starting == connection) web->starting = NULL;
-    if (connection->kind == WEB_WEBSOCKET) websocket_gone(connection);
     if (connection->kind == WEB_PEERS) links_gone(connection);
     web_connection_free(connection);
 }
@@ -169,8 +162,7 @@ static bool open_listeners(struct web *web, char error[SERVER_ERROR_MAX]) {
         snprintf(error, SERVER_ERROR_MAX, "listen.peers needs the broker's key; name it under identity.key");
         return false;
     }
-    return web_listen(web, WEB_WEBSOCKET, &config->listen.ws, "ws", error) &&
-           web_listen(web, WEB_PEERS, &config->listen.peers, "peers", error) &&
+    return web_listen(web, WEB_PEERS, &config->listen.peers, "peers", error) &&
            web_listen(web, WEB_ADMIN, &config->listen.admin, "admin", error);
 }
 
@@ -185,8 +177,6 @@ static void undo(struct web *web) {
 
 static void set_limits(struct web *web) {
     const struct broker_limits *limits = &web->server->config->broker_limits;
-    web->open_max[WEB_WEBSOCKET] =
-        (uint64_t)(limits->clients_max != 0 ? limits->clients_max : CLIENTS_MAX_DEFAULT) + STRANGERS_MAX;
     web->open_max[WEB_PEERS] =
         (uint64_t)(limits->peers_max != 0 ? limits->peers_max : PEERS_MAX_DEFAULT) + STRANGERS_MAX;
     web->open_max[WEB_ADMIN] = ADMIN_OPEN_MAX;

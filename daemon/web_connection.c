@@ -57,14 +57,9 @@ struct web_connection *web_connection_of(struct lws *wsi) {
     return lws_get_opaque_user_data(wsi);
 }
 
-static struct web_connection **hash_of(struct web_connection *connection) {
-    return connection->kind == WEB_PEERS ? &connection->web->links : &connection->web->clients;
-}
-
 bool web_connection_bind(struct web_connection *connection, broker_handle handle) {
-    struct web_connection **hash = hash_of(connection);
     connection->handle = handle;
-    HASH_ADD(by_handle, *hash, handle, sizeof handle, connection);
+    HASH_ADD(by_handle, connection->web->links, handle, sizeof handle, connection);
     if (connection->by_handle.tbl != NULL) return true;
     connection->handle = 0;
     return false;
@@ -72,15 +67,8 @@ bool web_connection_bind(struct web_connection *connection, broker_handle handle
 
 void web_connection_unbind(struct web_connection *connection) {
     if (connection->handle == 0) return;
-    struct web_connection **hash = hash_of(connection);
-    HASH_DELETE(by_handle, *hash, connection);
+    HASH_DELETE(by_handle, connection->web->links, connection);
     connection->handle = 0;
-}
-
-static struct web_connection *find(struct web_connection *hash, broker_handle handle) {
-    struct web_connection *connection = NULL;
-    HASH_FIND(by_handle, hash, &handle, sizeof handle, connection);
-    return connection;
 }
 
 /* libwebsockets programs its timer at the end of each of its own events only: make it have one. */
@@ -108,15 +96,9 @@ void web_connection_ready(struct web_connection *connection, bool ended) {
     lws_callback_on_writable(connection->wsi);
 }
 
-bool web_client_ready(struct web *web, broker_handle client) {
-    struct web_connection *connection = web == NULL ? NULL : find(web->clients, client);
-    if (connection == NULL) return false;
-    web_connection_ready(connection, broker_client_ended(node_broker(web->server->node), client));
-    return true;
-}
-
 bool web_link_ready(struct web *web, broker_handle link) {
-    struct web_connection *connection = web == NULL ? NULL : find(web->links, link);
+    struct web_connection *connection = NULL;
+    if (web != NULL) HASH_FIND(by_handle, web->links, &link, sizeof link, connection);
     if (connection == NULL) return false;
     web_connection_ready(connection, broker_link_ended(node_broker(web->server->node), link));
     return true;

@@ -1,4 +1,4 @@
-/* Inside of web, for web*.c, websocket.c, links.c and admin.c only.
+/* Inside of web, for web*.c, links.c and admin.c only.
  *
  * Every connection, accepted or dialled, is a struct web_connection; libwebsockets carries it as the wsi's opaque user
  * data. Its kind is that of the listener it came through and decides alone what it may do: paths, names and Host
@@ -23,8 +23,8 @@ struct web_connection {
     struct web *web;
     enum web_kind kind;
     struct lws *wsi;      /* NULL before libwebsockets knows it and after it is gone */
-    broker_handle handle; /* the client or link; 0 if there is none (any more) */
-    bool dialled, from_loopback;
+    broker_handle handle; /* the link; 0 if there is none (any more) */
+    bool dialled;
     bool established;         /* the WebSocket is up, or the first request was read */
     bool ending;              /* the time for its last bytes is running */
     bool counted;             /* in web->open */
@@ -42,11 +42,10 @@ struct web_connection {
 struct web_listener {
     struct web *web;
     enum web_kind kind;
-    const char *what; /* "ws", "peers", "admin" */
+    const char *what; /* "peers", "admin" */
     int fd;
     uint16_t port;
     bool open, watched, polling;
-    bool from_loopback; /* nobody else can reach it: anonymous clients are welcome by default, as on a TCP listener */
     uv_poll_t poll;
 };
 
@@ -60,7 +59,7 @@ struct web {
     uv_timer_t accept_timer; /* polls again after descriptors ran out */
     uv_timer_t dial_timer;   /* starts the dials of web_dial in the next turn */
     struct web_connection *connections;
-    struct web_connection *clients, *links; /* hashes by handle */
+    struct web_connection *links; /* hash by handle */
     struct web_connection *dials, **dials_end;
     struct web_connection
         *starting; /* being given to libwebsockets just now; NULL again if it is destroyed meanwhile */
@@ -79,7 +78,7 @@ void web_connection_free(struct web_connection *connection);
 void web_connection_abandon(struct web_connection *connection);
 /* The connection of a wsi; NULL for those that libwebsockets makes for itself. */
 struct web_connection *web_connection_of(struct lws *wsi);
-/* Puts the handle into the hash of its kind; false when memory is short. */
+/* Puts the handle into the hash of links; false when memory is short. */
 bool web_connection_bind(struct web_connection *connection, broker_handle handle);
 /* Takes it out again and forgets it. */
 void web_connection_unbind(struct web_connection *connection);
@@ -102,11 +101,9 @@ void web_listen_stop(struct web *web, bool admin_too); /* closes the listeners *
 
 /* The lws_callback_function of each protocol. web.c's is the first of every vhost and gets what belongs to none. */
 int web_on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t size);
-int websocket_on(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t size);
 int links_on(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t size);
 
 /* Reports a handle that is still there as closed, when its wsi is gone. */
-void websocket_gone(struct web_connection *connection);
 void links_gone(struct web_connection *connection);
 /* Starts a dial that web_dial queued. */
 void links_dial(struct web_connection *connection);

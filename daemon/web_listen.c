@@ -2,7 +2,6 @@
  * here, connections are bounded before anything is spent on them, and each knows which listener it came through. */
 #include <errno.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,11 +11,7 @@
 #include "daemon/listening.h"
 #include "daemon/web_inside.h"
 
-#define BACKLOG 1024
 #define ACCEPTS_PER_TURN 64
-#define KEEP_ALIVE_IDLE_S 60
-#define KEEP_ALIVE_INTERVAL_S 10
-#define KEEP_ALIVE_PROBES 6
 #define ACCEPT_PAUSE_MS 100 /* after descriptors ran out: a level-triggered poll would spin */
 
 /* ip has room for 46 bytes. */
@@ -31,30 +26,6 @@ static uint16_t from_sockaddr(const struct sockaddr_storage *address, char *ip) 
     return ntohs(in6->sin6_port);
 }
 
-/* The socket, or minus errno. */
-static int open_socket(const struct sockaddr_storage *address, socklen_t size) {
-    int yes = 1;
-    int fd = socket(address->ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) return -errno;
-    if (setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) == 0 &&
-        (address->ss_family != AF_INET6 || setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &yes, sizeof yes) == 0) &&
-        bind(fd, (const struct sockaddr *)address, size) == 0 && listen(fd, BACKLOG) == 0)
-        return fd;
-    int error = errno;
-    close(fd);
-    return -error;
-}
-
-/* libwebsockets does this for sockets that it accepts itself. Failure costs speed only. */
-static void set_options(int fd) {
-    const int yes = 1, idle_s = KEEP_ALIVE_IDLE_S, interval_s = KEEP_ALIVE_INTERVAL_S, probes = KEEP_ALIVE_PROBES;
-    setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &yes, sizeof yes);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPINTVL, &interval_s, sizeof interval_s);
-    setsockopt(fd, IPPROTO_TCP, TCP_KEEPCNT, &probes, sizeof probes);
-}
-
 static void adopt(struct web_listener *listener, int fd, const struct sockaddr_storage *from) {
     struct web *web = listener->web;
     web->counters.accepted++;
@@ -65,8 +36,6 @@ static void adopt(struct web_listener *listener, int fd, const struct sockaddr_s
     }
     char ip[46] = "";
     uint16_t port = from_sockaddr(from, ip);
-    set_options(fd);
-    connection->from_loopback = listener->from_loopback;
     snprintf(connection->address, sizeof connection->address, from->ss_family == AF_INET6 ? "[%s]:%u" : "%s:%u", ip,
              port);
     lws_adopt_desc_t adoption = {.vh = listener->kind == WEB_PEERS ? web->secure : web->plain,
@@ -127,7 +96,6 @@ static void on_acceptable(uv_poll_t *poll, int status, int events) {
 
 static bool listen_on(struct web *web, enum web_kind kind, const struct config_address *address, const char *what,
                       char error[SERVER_ERROR_MAX]) {
-    struct sockaddr_storage sockaddr;
     char key[32];
     /* The configuration is checked for this; should a name resolve to something else after that, it is still not
      * served. */
@@ -138,20 +106,14 @@ static bool listen_on(struct web *web, enum web_kind kind, const struct config_a
                  address->host, address->port, address->port);
         return false;
     }
-    socklen_t size = listening_sockaddr(address, &sockaddr);
-    int fd = open_socket(&sockaddr, size);
+    int fd = listening_open(address, true);
     if (fd < 0) {
         snprintf(key, sizeof key, "listen.%s", what);
         listening_explain(web->server->config, key, address, -fd, error, SERVER_ERROR_MAX);
         return false;
     }
     struct web_listener *listener = &web->listeners[web->listener_count++];
-    *listener = (struct web_listener){.web = web,
-                                      .kind = kind,
-                                      .what = what,
-                                      .fd = fd,
-                                      .open = true,
-                                      .from_loopback = config_ip_is_loopback(address->ip)};
+    *listener = (struct web_listener){.web = web, .kind = kind, .what = what, .fd = fd, .open = true};
     return true;
 }
 

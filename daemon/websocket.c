@@ -1,96 +1,143 @@
+/* Frames (RFC 6455 section 5). */
 #include "daemon/websocket.h"
 
 #include <string.h>
 
-#include "daemon/web_inside.h"
+enum { FINAL = 0x80, RESERVED = 0x70, OPCODE = 0x0f, MASKED = 0x80, CONTROL = 0x08 };
+enum { CONTINUATION = 0x0, TEXT = 0x1, PING = 0x9 };
 
-#define SPANS_MAX 64u
+static enum websocket_event wrong(struct websocket_piece *piece, uint16_t close_code) {
+    piece->close_code = close_code;
+    return WEBSOCKET_WRONG;
+}
 
-static int on_established(struct web_connection *connection) {
-    struct web *web = connection->web;
-    struct broker *broker = node_broker(web->server->node);
-    uint64_t now_ms = server_now_ms(web->server);
-    connection->established = true;
-    const struct broker_origin origin = {.from_loopback = connection->from_loopback, .address = connection->address};
-    broker_handle client = broker_client_open(broker, now_ms, &origin);
-    if (client == 0) return -1;
-    if (!web_connection_bind(connection, client)) {
-        broker_client_closed(broker, now_ms, client);
-        server_pump(web->server);
-        return -1;
-    }
-    server_pump(web->server);
+static size_t head_size(const struct websocket_reader *reader) {
+    if (reader->head_size < 2) return 2;
+    const unsigned size = reader->head[1] & 0x7f;
+    return size == 127 ? 14 : size == 126 ? 8 : 6;
+}
+
+/* The first two bytes say enough to refuse a frame; 0 if it is good so far. */
+static uint16_t check_start(const struct websocket_reader *reader) {
+    const unsigned opcode = reader->head[0] & OPCODE, size = reader->head[1] & 0x7f;
+    const bool final = (reader->head[0] & FINAL) != 0, control = (opcode & CONTROL) != 0;
+    if ((reader->head[0] & RESERVED) != 0) return WEBSOCKET_CLOSE_PROTOCOL_ERROR;
+    if ((reader->head[1] & MASKED) == 0) return WEBSOCKET_CLOSE_PROTOCOL_ERROR; /* section 5.1 */
+    if (control && (!final || size > WEBSOCKET_CONTROL_MAX || opcode > WEBSOCKET_PONG))
+        return WEBSOCKET_CLOSE_PROTOCOL_ERROR;
+    if (!control && opcode > WEBSOCKET_BINARY) return WEBSOCKET_CLOSE_PROTOCOL_ERROR;
+    if (!control && (opcode == CONTINUATION) != reader->in_message) return WEBSOCKET_CLOSE_PROTOCOL_ERROR;
+    if (opcode == TEXT) return WEBSOCKET_CLOSE_NOT_BINARY; /* MQTT-6.0.0-1 */
     return 0;
 }
 
-static int on_received(struct web_connection *connection, const void *bytes, size_t size) {
-    struct server *server = connection->web->server;
-    if (connection->handle == 0) return -1;
-    /* MQTT-6.0.0-1: anything but binary data ends the connection. */
-    if (!lws_frame_is_binary(connection->wsi)) {
-        websocket_gone(connection); /* now: the far end may take its time to acknowledge the close */
-        lws_close_reason(connection->wsi, LWS_CLOSE_STATUS_UNACCEPTABLE_OPCODE, NULL, 0);
-        return -1;
-    }
-    if (size == 0) return 0;
-    broker_client_input(node_broker(server->node), server_now_ms(server), connection->handle, bytes, size);
-    server_pump(server);
-    return 0;
+/* False if the size is not in its shortest form or above 63 bits (section 5.2). */
+static bool read_size(struct websocket_reader *reader) {
+    const unsigned size = reader->head[1] & 0x7f;
+    const size_t bytes = size == 127 ? 8 : size == 126 ? 2 : 0;
+    reader->left = bytes == 0 ? size : 0;
+    for (size_t i = 0; i < bytes; i++)
+        reader->left = reader->left << 8 | reader->head[2 + i];
+    if (bytes == 2) return reader->left >= 126;
+    return bytes == 0 || (reader->left > UINT16_MAX && reader->left >> 63 == 0);
 }
 
-/* Copies up to WEB_PIECE bytes of the output behind the room that libwebsockets needs for its header. */
-static size_t gather(struct web *web, broker_handle client) {
-    struct broker_span spans[SPANS_MAX];
-    size_t count = broker_client_output(node_broker(web->server->node), client, spans, SPANS_MAX);
-    size_t size = 0;
-    for (size_t i = 0; i < count && size < WEB_PIECE; i++) {
-        size_t part = spans[i].size < WEB_PIECE - size ? spans[i].size : WEB_PIECE - size;
-        memcpy(web->scratch + LWS_PRE + size, spans[i].bytes, part);
-        size += part;
-    }
-    return size;
+static const uint8_t *mask_of(const struct websocket_reader *reader) {
+    return reader->head + reader->head_size - 4;
 }
 
-static int on_writable(struct web_connection *connection) {
-    struct web *web = connection->web;
-    struct broker *broker = node_broker(web->server->node);
-    for (unsigned pieces = 0; pieces < WEB_PIECES_PER_TURN && !lws_send_pipe_choked(connection->wsi); pieces++) {
-        size_t size = gather(web, connection->handle);
-        if (size == 0) {
-            if (broker_client_ended(broker, connection->handle)) {
-                lws_close_reason(connection->wsi, LWS_CLOSE_STATUS_NORMAL, NULL, 0);
-                return -1;
-            }
-            server_pump(web->server);
-            return 0;
+/* Eight bytes at a time; the mask is turned so that it begins with the next byte's. */
+static void unmask(struct websocket_reader *reader, uint8_t *bytes, size_t size) {
+    uint8_t turned[8];
+    uint64_t wide, mask;
+    size_t i = 0;
+    for (size_t at = 0; at < sizeof(turned); at++)
+        turned[at] = mask_of(reader)[(reader->mask_at + at) & 3];
+    memcpy(&mask, turned, sizeof(mask));
+    for (; i + 8 <= size; i += 8) {
+        memcpy(&wide, bytes + i, sizeof(wide));
+        wide ^= mask;
+        memcpy(bytes + i, &wide, sizeof(wide));
+    }
+    for (; i < size; i++)
+        bytes[i] ^= turned[i & 7];
+    reader->mask_at = (uint8_t)((reader->mask_at + size) & 3);
+}
+
+static void frame_done(struct websocket_reader *reader) {
+    if ((reader->head[0] & CONTROL) == 0) reader->in_message = (reader->head[0] & FINAL) == 0;
+    reader->in_payload = false;
+    reader->head_size = reader->control_size = 0;
+}
+
+static enum websocket_event close_event(struct websocket_reader *reader, struct websocket_piece *piece) {
+    const unsigned code =
+        reader->control_size >= 2 ? (unsigned)reader->control[0] << 8 | reader->control[1] : WEBSOCKET_CLOSE_NORMAL;
+    const bool known = (code >= 1000 && code <= 1014 && (code < 1004 || code > 1006)) || (code >= 3000 && code <= 4999);
+    if (reader->control_size == 1 || !known) return wrong(piece, WEBSOCKET_CLOSE_PROTOCOL_ERROR);
+    piece->close_code = reader->control_size >= 2 ? (uint16_t)code : 0;
+    return WEBSOCKET_CLOSE;
+}
+
+/* A control frame is gathered, as it may be split and is small. */
+static enum websocket_event read_control(struct websocket_reader *reader, const uint8_t *bytes, size_t size,
+                                         struct websocket_piece *piece) {
+    const size_t part = size < reader->left ? size : (size_t)reader->left;
+    if (part > 0) memcpy(reader->control + reader->control_size, bytes, part);
+    unmask(reader, reader->control + reader->control_size, part);
+    reader->control_size = (uint8_t)(reader->control_size + part);
+    reader->left -= part;
+    piece->used += part;
+    if (reader->left > 0) return WEBSOCKET_NOTHING;
+    const unsigned opcode = reader->head[0] & OPCODE;
+    if (opcode == WEBSOCKET_GOODBYE) return close_event(reader, piece);
+    piece->bytes = reader->control;
+    piece->size = reader->control_size;
+    frame_done(reader);
+    return opcode == PING ? WEBSOCKET_PING : WEBSOCKET_NOTHING; /* an unasked pong means nothing (section 5.5.3) */
+}
+
+static enum websocket_event read_payload(struct websocket_reader *reader, uint8_t *bytes, size_t size,
+                                         size_t payload_max, struct websocket_piece *piece) {
+    size_t part = size < payload_max ? size : payload_max;
+    if (part > reader->left) part = (size_t)reader->left;
+    unmask(reader, bytes, part);
+    reader->left -= part;
+    piece->bytes = bytes;
+    piece->size = part;
+    piece->used += part;
+    if (reader->left == 0) frame_done(reader);
+    return part > 0 ? WEBSOCKET_BYTES : WEBSOCKET_NOTHING;
+}
+
+enum websocket_event websocket_read(struct websocket_reader *reader, uint8_t *bytes, size_t size, size_t payload_max,
+                                    struct websocket_piece *piece) {
+    *piece = (struct websocket_piece){0};
+    while (!reader->in_payload && piece->used < size) {
+        reader->head[reader->head_size++] = bytes[piece->used++];
+        if (reader->head_size == 2) {
+            const uint16_t close_code = check_start(reader);
+            if (close_code != 0) return wrong(piece, close_code);
         }
-        if (lws_write(connection->wsi, web->scratch + LWS_PRE, size, LWS_WRITE_BINARY) < (int)size) return -1;
-        broker_client_written(broker, server_now_ms(web->server), connection->handle, size);
+        if (reader->head_size < head_size(reader)) continue;
+        if (!read_size(reader)) return wrong(piece, WEBSOCKET_CLOSE_PROTOCOL_ERROR);
+        reader->in_payload = true;
+        reader->mask_at = 0;
     }
-    lws_callback_on_writable(connection->wsi);
-    server_pump(web->server);
-    return 0;
+    if (!reader->in_payload) return WEBSOCKET_NOTHING;
+    if ((reader->head[0] & CONTROL) != 0) return read_control(reader, bytes + piece->used, size - piece->used, piece);
+    return read_payload(reader, bytes + piece->used, size - piece->used, payload_max, piece);
 }
 
-void websocket_gone(struct web_connection *connection) {
-    broker_handle client = connection->handle;
-    if (client == 0) return;
-    struct server *server = connection->web->server;
-    web_connection_unbind(connection);
-    broker_client_closed(node_broker(server->node), server_now_ms(server), client);
-    server_pump(server);
-}
-
-int websocket_on(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in, size_t size) {
-    (void)user;
-    struct web_connection *connection = web_connection_of(wsi);
-    switch (reason) {
-    case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
-        return connection != NULL && connection->kind == WEB_WEBSOCKET ? 0 : -1;
-    case LWS_CALLBACK_ESTABLISHED: return on_established(connection);
-    case LWS_CALLBACK_RECEIVE: return on_received(connection, in, size);
-    case LWS_CALLBACK_SERVER_WRITEABLE: return connection->handle == 0 ? -1 : on_writable(connection);
-    case LWS_CALLBACK_CLOSED: websocket_gone(connection); return 0;
-    default: return 0;
+size_t websocket_head(uint8_t head[WEBSOCKET_SENT_HEAD_MAX], enum websocket_opcode opcode, size_t size) {
+    head[0] = (uint8_t)(FINAL | opcode);
+    if (size < 126) {
+        head[1] = (uint8_t)size;
+        return 2;
     }
+    const size_t bytes = size <= UINT16_MAX ? 2 : 8;
+    head[1] = bytes == 2 ? 126 : 127;
+    for (size_t i = 0; i < bytes; i++)
+        head[2 + i] = (uint8_t)((uint64_t)size >> 8 * (bytes - 1 - i));
+    return 2 + bytes;
 }

@@ -2,6 +2,7 @@
 import os
 import shutil
 
+from certificates import Authority
 from harness import HOBNOBD, ROOT, FederationTest, environment, run
 
 EXAMPLES = ROOT / "examples"
@@ -9,9 +10,11 @@ EXAMPLES = ROOT / "examples"
 
 class Examples(FederationTest):
     def test_configurations_pass_the_check(self):
+        folder = self.fed.made / "edge-1"
+        Authority(folder, "clients").sign("site")
         for path in sorted(EXAMPLES.glob("*.yaml")):
             with self.subTest(path.name):
-                copy = self.fed.made / "edge-1" / path.name  # beside the files that init has made
+                copy = folder / path.name  # beside the files that init has made
                 shutil.copy(path, copy)
                 done = run(HOBNOBD, "--check", copy, env=environment())
                 self.assertEqual((done.returncode, done.stderr), (0, ""), done.stdout)

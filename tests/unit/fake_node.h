@@ -1,6 +1,6 @@
-/* A node that does nothing by itself, behind the real web: tests of daemon/web put output into its handles and look at
- * what came in. Include it in one file of a program: it defines the functions of broker.h, peering.h, gossip.h, node.h
- * and server.h that web calls.
+/* A node that does nothing by itself, behind the real clients and web: tests of these put output into its handles and
+ * look at what came in. Include it in one file of a program: it defines the functions of broker.h, peering.h, gossip.h,
+ * node.h and server.h that they call.
  */
 #ifndef TESTS_FAKE_NODE_H
 #define TESTS_FAKE_NODE_H
@@ -14,6 +14,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "daemon/clients.h"
 #include "daemon/server.h"
 #include "daemon/text.h"
 #include "daemon/web.h"
@@ -24,7 +25,7 @@
 
 /* A client or a link. Its handle is its index. */
 struct fake_end {
-    bool open, is_link, ready, ended, closed;
+    bool open, is_link, ready, ended, closed, paused;
     uint8_t thumbprint[32];
     struct text input; /* all bytes that came in */
     size_t messages;   /* links: final pieces */
@@ -37,6 +38,8 @@ struct fake_end {
 struct broker {
     struct fake_end ends[FAKE_HANDLES];
     size_t end_count;
+    struct broker_limits limits;
+    char last_name[64]; /* of the latest client's certificate */
 };
 
 struct node {
@@ -65,7 +68,7 @@ static inline void fake_send(struct node *node, broker_handle handle, const void
     if (end->is_link)
         web_link_ready(node->server->web, handle);
     else
-        web_client_ready(node->server->web, handle);
+        clients_ready(node->server->clients, handle);
 }
 
 static inline void fake_end_it(struct node *node, broker_handle handle) {
@@ -74,7 +77,7 @@ static inline void fake_end_it(struct node *node, broker_handle handle) {
     if (end->is_link)
         web_link_ready(node->server->web, handle);
     else
-        web_client_ready(node->server->web, handle);
+        clients_ready(node->server->clients, handle);
 }
 
 /* ---- broker.h ---- */
@@ -83,7 +86,17 @@ broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, const s
     (void)now_ms;
     assert_true(origin->from_loopback);
     assert_non_null(origin->address);
+    snprintf(broker->last_name, sizeof broker->last_name, "%s",
+             origin->certificate_name != NULL ? origin->certificate_name : "");
     return fake_open(broker, false);
+}
+
+const struct broker_limits *broker_limits_of(const struct broker *broker) {
+    return &broker->limits;
+}
+
+bool broker_client_paused(const struct broker *broker, broker_handle client) {
+    return broker->ends[client - 1].paused;
 }
 
 void broker_client_input(struct broker *broker, uint64_t now_ms, broker_handle client, const uint8_t *bytes,
@@ -252,8 +265,14 @@ struct fake_server {
     struct config config;
     struct identity identity;
     struct node node;
+    uv_prepare_t prepare;
     char name[16];
 };
+
+static inline void fake_flush(uv_prepare_t *prepare) {
+    const struct server *server = prepare->data;
+    clients_flush(server->clients);
+}
 
 static inline void discard_line(void *context, const char *line, size_t size) {
     (void)context;
@@ -291,15 +310,25 @@ static inline void fake_server_init(struct fake_server *fake, uv_loop_t *loop, u
         assert_int_equal(auth_key_new(entropy, &fake->identity.key), AUTH_OK);
         fake_listen(&fake->config.listen.peers, 0);
     }
+    fake->node.broker.limits = (struct broker_limits){.connect_timeout_ms = 10000, .connecting_max = 1000};
+    fake_listen(&fake->config.listen.mqtt, 0);
     fake_listen(&fake->config.listen.ws, 0);
     fake_listen(&fake->config.listen.admin, 0);
     char error[SERVER_ERROR_MAX] = "";
+    fake->server.clients = clients_new(&fake->server, error);
+    assert_string_equal(error, "");
+    fake->prepare.data = &fake->server;
+    uv_prepare_init(loop, &fake->prepare);
+    uv_prepare_start(&fake->prepare, fake_flush);
     fake->server.web = web_new(&fake->server, error);
     assert_string_equal(error, "");
     assert_non_null(fake->server.web);
 }
 
 static inline void fake_server_stop(struct fake_server *fake) {
+    if (uv_is_closing((uv_handle_t *)&fake->prepare)) return;
+    clients_close(fake->server.clients);
+    uv_close((uv_handle_t *)&fake->prepare, NULL);
     web_stop(fake->server.web);
 }
 

@@ -96,11 +96,12 @@ static const struct {
     {"name: a\nlisten:\n  ws: ws://127.0.0.1:8080/mqtt\n",
      "c.yaml:3: listen.ws: \"ws://127.0.0.1:8080/mqtt\" is a URL; write HOST:PORT, such as 0.0.0.0:1883 or "
      "\"[::1]:1883\"\n"},
-    {"name: a\nlisten: {admin: 127.0.0.1:9100}\n", "c.yaml:2: warning: no client can connect without listen.mqtt or "
-                                                   "listen.ws; write mqtt: 127.0.0.1:1883 there\n"},
-    {"name: a\nlisten: {peers: 127.0.0.1:7100}\n" NEEDS_PEERS, "c.yaml:2: warning: no client can connect without "
-                                                               "listen.mqtt or listen.ws; write mqtt: 127.0.0.1:1883 "
-                                                               "there\n"},
+    {"name: a\nlisten: {admin: 127.0.0.1:9100}\n", "c.yaml:2: warning: no client can connect without listen.mqtt, "
+                                                   "mqtts, ws or wss; write mqtt: 127.0.0.1:1883 there\n"},
+    {"name: a\nlisten: {peers: 127.0.0.1:7100}\n" NEEDS_PEERS,
+     "c.yaml:2: warning: no client can connect without "
+     "listen.mqtt, mqtts, ws or wss; write mqtt: 127.0.0.1:1883 "
+     "there\n"},
     /* paths */
     {"name: a\ndata_dir: ~/hobnob\nidentity: {key: ~/a.key}\n",
      "c.yaml:2: data_dir: \"~/hobnob\" begins with ~, which only a shell understands; write the path of a folder, such "
@@ -111,15 +112,48 @@ static const struct {
      "c.yaml:2: listen.admin: 0.0.0.0 can be reached by others, and admin tokens are not available yet in this "
      "version; write 127.0.0.1:9100\n"},
     /* not in this version */
-    {"name: a\nlisten:\n  mqtts: 0.0.0.0:8883\n  wss: 0.0.0.0:8443\ntls: {cert: c}\nclients: {password_file: p}\n",
-     "c.yaml:3: listen.mqtts is not available yet in this version; remove it and write listen.mqtt on an address that "
-     "only trusted hosts reach\n"
-     "c.yaml:4: listen.wss is not available yet in this version; remove it and write listen.ws on an address that only "
-     "trusted hosts reach\n"
-     "c.yaml:5: tls is not available yet in this version; remove it and write listen.mqtt on an address that only "
-     "trusted hosts reach\n"
-     "c.yaml:6: clients.password_file is not available yet in this version; remove it and write clients: {anonymous: "
+    {"name: a\nclients: {password_file: p}\n",
+     "c.yaml:2: clients.password_file is not available yet in this version; remove it and write clients: {anonymous: "
      "true} if all who reach the listeners are welcome\n"},
+    /* TLS */
+    {"name: a\nlisten:\n  mqtts: 0.0.0.0:8883\n",
+     "c.yaml:3: listen.mqtts and listen.wss need tls.cert; write tls: {cert: fullchain.pem, key: privkey.pem} with the "
+     "paths of the certificate and its private key\n"},
+    {"name: a\nlisten:\n  wss: 0.0.0.0:8443\ntls: {cert: c}\n",
+     "c.yaml:3: listen.mqtts and listen.wss need tls.key; write tls: {cert: fullchain.pem, key: privkey.pem} with the "
+     "paths of the certificate and its private key\n"},
+    {"name: a\ntls: {cert: c, key: k}\n", "c.yaml:2: warning: tls has no effect without listen.mqtts or listen.wss; "
+                                          "write listen: {mqtts: 0.0.0.0:8883}\n"},
+    {"name: a\nlisten: {mqtts: 0.0.0.0:8883}\ntls:\n  cert: c\n  key: k\n  require_client_cert: true\n",
+     "c.yaml:6: tls.require_client_cert needs tls.client_ca; write the path of the certificates, in PEM, of who signs "
+     "the clients' certificates\n"},
+    {"name: a\nlisten: {mqtts: 0.0.0.0:8883}\ntls: {cert: c, key: k, require_client_cert: maybe}\n",
+     "c.yaml:3: tls.require_client_cert: \"maybe\" is neither true nor false; write true or false\n"},
+    /* unix sockets and proxies */
+    {"name: a\nlisten:\n  mqtt: [127.0.0.1:1883, \"unix:\"]\n",
+     "c.yaml:3: listen.mqtt: \"unix:\" has no path; write unix:PATH, such as unix:/run/hobnob/mqtt.sock\n"},
+    {"name: a\nlisten:\n  mqtt: "
+     "unix:/a123456789b123456789c123456789d123456789e123456789f123456789g123456789h123456789i1"
+     "23456789j123456789k123456789l12345\n",
+     "c.yaml:3: listen.mqtt: \"unix:/a123456789b123456789c123456789d123456789e123456789f123456789g123456789h123456789i1"
+     "23456789j123456789k123456789l12345\" has a path longer than 107 bytes, with all folders above it; write "
+     "unix:PATH, such as "
+     "unix:/run/hobnob/mqtt.sock\n"},
+    {"name: a\nlisten: {mqtt: unix:s, ws: unix:./s, unix_mode: 0688}\n",
+     "c.yaml:2: listen.unix_mode: \"0688\" is no mode from 0001 to 0777; write an octal mode, such as 0660\n"},
+    {"name: a\nlisten: {mqtt: unix:s, ws: unix:s}\n",
+     "c.yaml:2: listen.ws: unix:/etc/hobnob/s is taken by listen.mqtt in line 2; write another path\n"},
+    {"name: a\nlisten: {mqtts: unix:s}\n",
+     "c.yaml:2: listen.mqtts: \"unix:s\" has a port that is no number from 1 to 65535; write HOST:PORT, such as "
+     "0.0.0.0:1883 or \"[::1]:1883\"\n"},
+    {"name: a\nlisten:\n  mqtt: 0.0.0.0:1883\n  proxies:\n  - proxy.example\n  - 10.0.0.0/33\n  - \"::1/\"\n  - "
+     "10.0.0.5\n",
+     "c.yaml:5: listen.proxies: \"proxy.example\" is no numeric address; write addresses or networks of proxies that "
+     "send a PROXY header, such as [10.0.0.5, 192.168.0.0/16]\n"
+     "c.yaml:6: listen.proxies: \"10.0.0.0/33\" has no number of bits from 0 to 32; write addresses or networks of "
+     "proxies that send a PROXY header, such as [10.0.0.5, 192.168.0.0/16]\n"
+     "c.yaml:7: listen.proxies: \"::1/\" has no number of bits from 0 to 128; write addresses or networks of proxies "
+     "that send a PROXY header, such as [10.0.0.5, 192.168.0.0/16]\n"},
     /* federation */
     {"name: a\nlisten: {peers: 0.0.0.0:7100}\n",
      "c.yaml:2: listen.peers needs identity.token; write the path of the broker's token (hobnob token mint makes one)\n"
@@ -176,6 +210,39 @@ static const struct {
                             "write the token's subject, such as edge-1\n"},
     {"name: \"a\\0b\"\n", "c.yaml:1: name holds a zero character; write the token's subject, such as edge-1\n"},
 };
+
+static void proxies_are_those_named(void **state) {
+    (void)state;
+    struct config *config =
+        parse("name: a\nlisten: {mqtt: 0.0.0.0:1883, proxies: [10.0.0.5, 192.168.0.0/20, \"fd00::/9\", 0.0.0.0/32]}\n");
+    static const char *const yes[] = {"10.0.0.5", "192.168.0.1", "192.168.15.255",
+                                      "fd00::1",  "fd7f::1",     "::ffff:10.0.0.5"};
+    static const char *const no[] = {"10.0.0.4", "192.168.16.0", "192.169.0.0", "fd80::1", "fc00::1", "::1",
+                                     "",         "10.0.0.5.6"};
+    assert_non_null(config);
+    assert_string_equal(fault_text(), "");
+    for (size_t i = 0; i < sizeof(yes) / sizeof(yes[0]); i++)
+        if (!config_is_proxy(config, yes[i])) fail_msg("%s", yes[i]);
+    for (size_t i = 0; i < sizeof(no) / sizeof(no[0]); i++)
+        if (config_is_proxy(config, no[i])) fail_msg("%s", no[i]);
+    config_free(config);
+}
+
+static void unix_sockets_have_a_path_and_a_mode(void **state) {
+    (void)state;
+    struct config *config = parse("name: a\nlisten: {mqtt: [unix:run/m.sock, 127.0.0.1:1883], unix_mode: 0600}\n");
+    char shown[CONFIG_ADDRESS_MAX];
+    assert_non_null(config);
+    assert_string_equal(fault_text(), "");
+    assert_int_equal(config->listen.mqtt.count, 2);
+    assert_true(config->listen.mqtt.items[0].is_unix);
+    assert_string_equal(config->listen.mqtt.items[0].host, "/etc/hobnob/run/m.sock");
+    config_address_format(&config->listen.mqtt.items[0], shown);
+    assert_string_equal(shown, "unix:/etc/hobnob/run/m.sock");
+    assert_false(config->listen.mqtt.items[1].is_unix);
+    assert_int_equal(config->listen.unix_mode, 0600);
+    config_free(config);
+}
 
 static void each_fault_names_its_line_and_the_remedy(void **state) {
     (void)state;
@@ -412,6 +479,8 @@ static void damaged_files_do_no_harm(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_fault_names_its_line_and_the_remedy),
+        cmocka_unit_test(proxies_are_those_named),
+        cmocka_unit_test(unix_sockets_have_a_path_and_a_mode),
         cmocka_unit_test(broken_yaml_names_its_line),
         cmocka_unit_test(every_key_arrives),
         cmocka_unit_test(a_name_is_enough),

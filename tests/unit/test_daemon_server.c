@@ -54,8 +54,10 @@ static bool run_server(const char *text, uint16_t port, char error[SERVER_ERROR_
     config->data_dir = NULL; /* in memory */
     config->listen.mqtt.items[0].port = port;
     struct log *log = log_new(&(struct log_options){.level = LOG_LEVEL_DEBUG, .write = discard});
-    const bool good = server_run(config, &identity, log, error);
+    struct tls_certificates *certificates = tls_certificates_new();
+    const bool good = server_run(config, &identity, certificates, log, error);
     log_free(log);
+    tls_certificates_free(certificates);
     config_free(config);
     return good;
 }
