@@ -2,6 +2,7 @@
 
 #include "broker/durable.h"
 #include "broker/engine.h"
+#include "broker/partial.h"
 
 #include <assert.h>
 #include <stddef.h>
@@ -32,6 +33,7 @@ struct broker *broker_new(const struct broker_options *options, uint64_t now_ms)
     broker->now_ms = now_ms;
     broker->journal.is_on = options->durable;
     broker->journal.bytes_max = broker->limits.journal_bytes_max;
+    broker->limit_notes_due_ms = UINT64_MAX;
     show_refill(broker);
     names_init(&broker->shares, options->seed);
     broker->subs = subs_new(options->seed);
@@ -56,6 +58,7 @@ void broker_free(struct broker *broker) {
     struct session *session, *next;
 
     if (broker == NULL) return;
+    restore_drop(broker);
     held_free_all(broker);
     for (uint32_t i = 0; i < broker->slot_count; i++)
         if (broker->slots[i].client != NULL) client_free(broker, broker->slots[i].client);
@@ -100,6 +103,7 @@ uint64_t broker_deadline_ms(const struct broker *broker) {
     uint64_t due_ms = earlier(timers_due_ms(&broker->client_timers), timers_due_ms(&broker->session_timers));
 
     if (broker->doomed != NULL || broker->showing != NULL) return broker->now_ms;
+    due_ms = earlier(due_ms, broker->limit_notes_due_ms);
     due_ms = earlier(due_ms, retained_deadline_ms(broker->retained));
     return earlier(due_ms, federation_deadline_ms(broker->federation));
 }
@@ -115,6 +119,7 @@ void broker_tick(struct broker *broker, uint64_t now_ms) {
         session_timeout(broker, now_ms, (struct session *)((char *)timer - offsetof(struct session, timer)));
     retained_tick(broker->retained, now_ms);
     federation_tick(broker->federation, now_ms);
+    limit_notes_tick(broker, now_ms);
     broker_settle(broker);
 }
 
@@ -190,6 +195,13 @@ bool broker_client_ended(const struct broker *broker, broker_handle handle) {
     const struct client *client = client_find(broker, handle);
 
     return client == NULL || client->state == CLIENT_ENDED;
+}
+
+void broker_set_memory_short(struct broker *broker, uint64_t now_ms, bool is_short) {
+    broker->now_ms = now_ms;
+    broker->memory_short = is_short;
+    partials_reduce(broker);
+    broker_settle(broker);
 }
 
 void broker_stop(struct broker *broker, uint64_t now_ms) {

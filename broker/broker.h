@@ -25,10 +25,11 @@ typedef uint64_t broker_handle; /* 0 is none */
 
 /* Every quantity a stranger can grow. Zero in any field means the default written beside it. */
 struct broker_limits {
-    uint32_t packet_size_max;          /* bytes of one MQTT packet: 16 MiB */
-    uint32_t clients_max;              /* open connections: 100,000 */
-    uint32_t connecting_max;           /* of these, without a CONNECT accepted yet: 10,000 */
-    uint32_t sessions_max;             /* sessions, connected or not: 100,000 */
+    uint32_t packet_size_max;   /* bytes of one MQTT packet: 16 MiB */
+    uint64_t partial_bytes_max; /* bytes of packets that have not arrived whole, of all clients together: 256 MiB */
+    uint32_t clients_max;       /* open connections: 100,000 */
+    uint32_t connecting_max;    /* of these, without a CONNECT accepted yet: 10,000 */
+    uint32_t sessions_max;      /* sessions, connected or not: 100,000 */
     uint32_t subscriptions_per_client; /* 1,000 */
     uint32_t
         inflight_max; /* QoS 1 and 2 messages sent and not acknowledged, per client; also our Receive Maximum: 100 */
@@ -141,8 +142,9 @@ void broker_tick(struct broker *broker, uint64_t now_ms);
 
 /* ---- clients ---- */
 
-/* A transport connection arrived. Returns 0 when clients_max or connecting_max is reached or memory is short:
- * close the socket. */
+/* A transport connection arrived. Returns 0 when clients_max is reached or memory is short: close the socket. At
+ * connecting_max, and at clients_max if there is one, the connection that has waited longest without a CONNECT ends
+ * instead: who says who he is at once is never kept out by those who say nothing. */
 broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, const struct broker_origin *origin);
 
 /* A small number of the client's own while its handle is good, so that the caller finds its side of it in an array: at
@@ -222,6 +224,33 @@ void broker_stop(struct broker *broker, uint64_t now_ms);
 
 /* ---- what happened, for logs and metrics ---- */
 
+/* Limits at which something is refused, dropped or closed. */
+enum broker_at {
+    BROKER_AT_CLIENTS_MAX,           /* connection refused, or a silent one ended for it */
+    BROKER_AT_CONNECTING_MAX,        /* connection without CONNECT ended for another */
+    BROKER_AT_CONNECT_TIMEOUT_MS,    /* connection without CONNECT, or in the midst of authentication, closed */
+    BROKER_AT_SESSIONS_MAX,          /* CONNECT refused */
+    BROKER_AT_SUBSCRIPTIONS,         /* subscription refused */
+    BROKER_AT_PACKET_SIZE_MAX,       /* client closed */
+    BROKER_AT_PARTIAL_BYTES_MAX,     /* client closed whose packet was the longest on its way */
+    BROKER_AT_INFLIGHT_MAX,          /* client closed: it sent more than our Receive Maximum */
+    BROKER_AT_QUEUE_MESSAGES_MAX,    /* QoS 1 or 2 dropped for one session */
+    BROKER_AT_QUEUE_BYTES_MAX,       /* the same */
+    BROKER_AT_OUTPUT_BYTES_MAX,      /* QoS 0 dropped for one client, or a client closed that makes us answer and never
+                                        reads */
+    BROKER_AT_TOPIC_ALIAS_MAX,       /* client closed */
+    BROKER_AT_TOPIC_SIZE_MAX,        /* publication, will or subscription refused */
+    BROKER_AT_TOPIC_LEVELS_MAX,      /* the same */
+    BROKER_AT_PUBLISH_RATE_MAX,      /* client closed */
+    BROKER_AT_RETAINED_BYTES_MAX,    /* publication refused or not retained */
+    BROKER_AT_RETAINED_MESSAGES_MAX, /* the same */
+    BROKER_AT_MEMORY_BYTES_MAX,      /* whatever broker_set_memory_short() refuses or drops */
+    BROKER_AT_COUNT
+};
+/* The limit's name as in struct broker_limits; for BROKER_AT_MEMORY_BYTES_MAX memory_bytes_max, which is the
+ * daemon's. */
+const char *broker_limit_name(enum broker_at limit);
+
 struct broker_counters {
     uint64_t clients_connected; /* now, with CONNECT accepted */
     uint64_t sessions;          /* now */
@@ -234,8 +263,13 @@ struct broker_counters {
     uint64_t dropped_qos0;          /* output full */
     uint64_t dropped_queue_full;    /* QoS 1 and 2 */
     uint64_t bytes_received, bytes_sent;
-    uint64_t client_timeouts;
-    uint64_t publications_refused; /* of QoS 1 and 2, as the store could not keep them */
+    uint64_t client_timeouts;           /* keep alive, and no CONNECT in time */
+    uint64_t publications_refused;      /* of QoS 1 and 2, as the store could not keep them */
+    uint64_t dropped_too_large;         /* publications larger than the client's Maximum Packet Size */
+    uint64_t dropped_expired;           /* queued publications whose Message Expiry Interval was over */
+    uint64_t publications_denied;       /* to $SYS or $share topics */
+    uint64_t not_retained;              /* publications that the retained store did not take */
+    uint64_t at_limit[BROKER_AT_COUNT]; /* how often each limit was reached */
 };
 void broker_read_counters(const struct broker *broker, struct broker_counters *out);
 

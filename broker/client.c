@@ -2,6 +2,7 @@
 
 #include "broker/acks.h"
 #include "broker/engine.h"
+#include "broker/partial.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -48,13 +49,41 @@ static void slot_release(struct broker *broker, uint32_t position) {
     broker->slot_free = position + 1;
 }
 
+static void forget_connecting(struct broker *broker, struct client *client) {
+    DL_DELETE2(broker->connecting, client, connecting_prev, connecting_next);
+    client->connecting_prev = client->connecting_next = NULL;
+    broker->connecting_count--;
+}
+
+void client_accepted(struct broker *broker, struct client *client) {
+    forget_connecting(broker, client);
+    client->state = CLIENT_CONNECTED;
+    broker->counters.connects_accepted++;
+    broker->counters.clients_connected++;
+}
+
+/* False if there is no room for one more. */
+static bool make_room(struct broker *broker, uint64_t now_ms, const struct broker_origin *origin) {
+    if (broker->client_count >= broker->limits.clients_max) {
+        limit_reached(broker, BROKER_AT_CLIENTS_MAX, "connection from %s refused", origin->address);
+        return false;
+    }
+    while (broker->connecting_count >= broker->limits.connecting_max) {
+        struct client *silent = broker->connecting;
+        limit_reached(broker, BROKER_AT_CONNECTING_MAX,
+                      "connection from %s closed, without CONNECT for the longest time", silent->origin.address);
+        client_end(broker, now_ms, silent, MQTT_SUCCESS, WILL_DROPPED);
+    }
+    return true;
+}
+
 struct client *client_new(struct broker *broker, uint64_t now_ms, const struct broker_origin *origin) {
     const char *name = origin->certificate_name;
     size_t address_size = strlen(origin->address) + 1, name_size = name != NULL ? strlen(name) + 1 : 0;
     uint32_t position;
     struct client *client;
 
-    if (broker->client_count >= broker->limits.clients_max) return NULL;
+    if (!make_room(broker, now_ms, origin)) return NULL;
     client = calloc(1, sizeof *client + address_size + name_size);
     position = client != NULL ? slot_take(broker) : UINT32_MAX;
     if (position == UINT32_MAX) {
@@ -69,6 +98,8 @@ struct client *client_new(struct broker *broker, uint64_t now_ms, const struct b
     client->handle = (uint64_t)broker->slots[position].generation << 32 | (position + 1);
     broker->slots[position].client = client;
     broker->client_count++;
+    broker->connecting_count++;
+    DL_APPEND2(broker->connecting, client, connecting_prev, connecting_next);
     timer_set(&broker->client_timers, &client->timer,
               (origin->arrived_ms != 0 ? origin->arrived_ms : now_ms) + broker->limits.connect_timeout_ms);
     return client;
@@ -81,13 +112,8 @@ static void drop_aliases(struct broker *broker, struct client *client) {
     client->aliases = NULL;
 }
 
-static void drop_partial(struct client *client) {
-    free(client->partial);
-    client->partial = NULL;
-    client->partial_size = client->partial_capacity = 0;
-}
-
 void client_free(struct broker *broker, struct client *client) {
+    if (client->state == CLIENT_NEW) forget_connecting(broker, client);
     if (client->ready) DL_DELETE(broker->ready, client);
     for (struct client **place = &broker->doomed; *place != NULL; place = &(*place)->doomed_next) {
         if (*place == client) {
@@ -98,7 +124,7 @@ void client_free(struct broker *broker, struct client *client) {
     timer_clear(&broker->client_timers, &client->timer);
     acks_drop(broker, client);
     drop_aliases(broker, client);
-    drop_partial(client);
+    partial_drop(broker, client);
     output_deinit(&client->output, &broker->chunks);
     slot_release(broker, (uint32_t)client->handle - 1);
     broker->client_count--;
@@ -123,12 +149,18 @@ bool client_output_full(const struct broker *broker, const struct client *client
 }
 
 void client_send(struct broker *broker, struct client *client, const void *packet, size_t size) {
+    bool full = client->output.bytes / 2 > broker->limits.output_bytes_max;
+
     if (client->muted) {
         acks_send(broker, client, ACK_FREE, packet, size, 0);
         return;
     }
-    if (client->output.bytes / 2 > broker->limits.output_bytes_max ||
-        output_append(&client->output, &broker->chunks, packet, size) != 0) {
+    if (full && client->doom == 0) {
+        limit_reached(broker, BROKER_AT_OUTPUT_BYTES_MAX, "client at %s closed, it asks and never reads the answers",
+                      client->origin.address);
+        client->why = "answers are not read";
+    }
+    if (full || output_append(&client->output, &broker->chunks, packet, size) != 0) {
         client_doom(broker, client, MQTT_QUOTA_EXCEEDED);
         return;
     }
@@ -184,13 +216,15 @@ void client_end(struct broker *broker, uint64_t now_ms, struct client *client, e
     if (client->state == CLIENT_CONNECTED) {
         broker->counters.clients_connected--;
         if (reason != MQTT_SUCCESS && client->version >= MQTT_50 && !client->muted) say_why(broker, client, reason);
+    } else {
+        forget_connecting(broker, client);
     }
     client->state = CLIENT_ENDED;
     client->session = NULL;
     timer_clear(&broker->client_timers, &client->timer);
     acks_drop(broker, client);
     drop_aliases(broker, client);
-    drop_partial(client);
+    partial_drop(broker, client);
     held_forget_client(broker, client);
     show_forget_client(broker, client);
     client_mark_ready(broker, client);
@@ -216,6 +250,18 @@ void client_fault_because(struct broker *broker, uint64_t now_ms, struct client 
     client_fault(broker, now_ms, client, reason);
 }
 
+void client_limit(struct broker *broker, uint64_t now_ms, struct client *client, enum broker_at limit,
+                  enum mqtt_reason reason, const char *why) {
+    const struct session *session = client->session;
+    uint32_t name_size = session != NULL ? session->client_id_size : 0;
+
+    if (client->state == CLIENT_ENDED) return;
+    limit_reached(broker, limit, "client '%.*s' at %s closed", (int)(name_size < 64 ? name_size : 64),
+                  session != NULL ? session->client_id : "", client->origin.address);
+    client->why = why;
+    client_end(broker, now_ms, client, reason, WILL_DUE);
+}
+
 void client_timeout(struct broker *broker, uint64_t now_ms, struct client *client) {
     uint64_t heard_ms = client->paused ? now_ms : client->heard_ms; /* who is not read cannot be heard */
     uint64_t due_ms = heard_ms + client->keep_alive_s * 1500u;
@@ -225,5 +271,8 @@ void client_timeout(struct broker *broker, uint64_t now_ms, struct client *clien
         return;
     }
     broker->counters.client_timeouts++;
+    if (client->state == CLIENT_NEW)
+        limit_reached(broker, BROKER_AT_CONNECT_TIMEOUT_MS, "connection from %s closed, no whole CONNECT in time",
+                      client->origin.address);
     client_end(broker, now_ms, client, MQTT_KEEP_ALIVE_TIMEOUT, WILL_DUE);
 }

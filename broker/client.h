@@ -4,10 +4,12 @@
 
 #include "broker/mqtt.h"
 #include "broker/output.h"
+#include "broker/retained.h"
 #include "broker/timers.h"
 
 struct acks;
 struct held;
+struct partial;
 struct session;
 
 enum client_state {
@@ -23,15 +25,23 @@ struct client {
     struct output output;
     struct client *prev, *next; /* of broker.ready */
     struct client *doomed_next;
-    uint8_t *partial; /* the packet that has not arrived whole; NULL if none */
-    uint32_t partial_size, partial_capacity;
-    struct mqtt_view *aliases;            /* topic_alias_max of them, owned, by alias - 1; NULL until the first */
-    uint64_t heard_ms;                    /* the last whole packet, or large piece of one */
-    uint32_t packet_size_max;             /* the client's */
-    uint32_t held_count;                  /* SUBACKs that wait, or whose retained messages are not all sent */
-    size_t held_bytes;                    /* and what they take */
-    struct held *shows;                   /* those of them whose retained messages are under way */
-    struct client *show_prev, *show_next; /* of broker.showing */
+    struct partial *partial;   /* the packet that has not arrived whole; NULL if none */
+    struct mqtt_view *aliases; /* topic_alias_max of them, owned, by alias - 1; NULL until the first */
+    uint64_t heard_ms;         /* the last whole packet, or large piece of one */
+    uint32_t packet_size_max;  /* the client's */
+    uint32_t held_count;       /* SUBACKs that wait, or whose retained messages are not all sent */
+    size_t held_bytes;         /* and what they take */
+    struct held *shows;        /* those of them whose retained messages are under way */
+    union {
+        struct {
+            struct client *connecting_prev, *connecting_next; /* of broker.connecting, while it is new */
+        };
+        struct {
+            struct client *show_prev, *show_next; /* of broker.showing, once it has a session */
+        };
+    };
+    size_t alias_bytes;    /* of all topics under an alias */
+    uint64_t rate_full_ns; /* see admission_rate() */
     bool is_showing;
     struct acks *acks;     /* what waits for the store; NULL if nothing does */
     bool muted;            /* its CONNACK waits: nothing else may be sent (MQTT-3.2.0-1) */
@@ -51,7 +61,7 @@ struct client {
 enum will_fate { WILL_DUE, WILL_DROPPED };
 
 struct client *client_find(const struct broker *broker, broker_handle handle);
-/* NULL at clients_max or when memory is short. */
+/* NULL at clients_max or when memory is short. At connecting_max the longest silent one ends. */
 struct client *client_new(struct broker *broker, uint64_t now_ms, const struct broker_origin *origin);
 void client_free(struct broker *broker, struct client *client);
 
@@ -64,6 +74,11 @@ void client_fault(struct broker *broker, uint64_t now_ms, struct client *client,
 /* The same, with words of its own for the Reason String: static, at most MQTT_REASON_STRING_MAX bytes. */
 void client_fault_because(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason,
                           const char *why);
+/* The client went beyond a limit: counted, noted and ended. why as above, or NULL. */
+void client_limit(struct broker *broker, uint64_t now_ms, struct client *client, enum broker_at limit,
+                  enum mqtt_reason reason, const char *why);
+/* CONNECT is accepted. */
+void client_accepted(struct broker *broker, struct client *client);
 /* Will be ended with this reason by broker_settle(). */
 void client_doom(struct broker *broker, struct client *client, enum mqtt_reason reason);
 

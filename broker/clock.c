@@ -70,7 +70,7 @@ uint64_t clock_time_of(const struct broker *broker, uint64_t now_ms, uint64_t at
     uint64_t wall = wall_ms(broker, now_ms);
 
     if (at_wall_ms == 0) return UINT64_MAX;
-    if (at_wall_ms <= wall) return now_ms;
+    if (at_wall_ms <= wall) return wall - at_wall_ms < now_ms ? now_ms - (wall - at_wall_ms) : 0;
     return at_wall_ms - wall < UINT64_MAX - now_ms ? now_ms + (at_wall_ms - wall) : UINT64_MAX;
 }
 

@@ -135,6 +135,7 @@ static void begin_next(struct broker *broker, uint64_t now_ms, struct session *s
     struct outgoing *outgoing = session->queue;
 
     if (outgoing->message->expires_at_ms <= now_ms) {
+        broker->counters.dropped_expired++;
         session_outgoing_done(broker, session, outgoing);
         return;
     }
@@ -153,6 +154,7 @@ static bool send_next(struct broker *broker, uint64_t now_ms, struct session *se
         return false;
     }
     if (!outgoing->sent && outgoing->message->expires_at_ms <= now_ms) {
+        broker->counters.dropped_expired++;
         session_outgoing_done(broker, session, outgoing); /* it was late while it waited (MQTT-3.3.2-5) */
         return true;
     }
@@ -162,6 +164,7 @@ static bool send_next(struct broker *broker, uint64_t now_ms, struct session *se
         return false;
     }
     if (sent == CLIENT_TOO_LARGE) {
+        broker->counters.dropped_too_large++;
         session_outgoing_done(broker, session, outgoing); /* as if it had been delivered (MQTT-3.1.2-25) */
         return true;
     }
@@ -246,6 +249,36 @@ static struct outgoing *outgoing_new(struct message *message, const struct deliv
     return outgoing;
 }
 
+int session_put_back(struct session *session, struct message *message, const struct record *record) {
+    size_t identifier_count = record->identifiers.size / sizeof(uint32_t);
+    struct outgoing *outgoing = malloc(outgoing_size(identifier_count));
+
+    if (outgoing == NULL) return -1;
+    *outgoing = (struct outgoing){.message = message != NULL ? message_ref(message) : NULL,
+                                  .position = record->position,
+                                  .packet_id = record->packet_id,
+                                  .qos = record->qos,
+                                  .retain = record->retain,
+                                  .sent = record->packet_id != 0,
+                                  .released = record->released,
+                                  .identifier_count = (uint16_t)identifier_count};
+    if (identifier_count > 0) memcpy(outgoing->identifiers, record->identifiers.bytes, record->identifiers.size);
+    if (message != NULL) {
+        message->durable_count++;
+        outgoing->member = share_recall(session, message->topic, message->topic_size);
+        if (outgoing->member != NULL) share_member_ref(outgoing->member);
+    }
+    if (outgoing->packet_id == 0) {
+        queue_put(session, outgoing);
+        return 0;
+    }
+    DL_APPEND(session->inflight, outgoing);
+    session->inflight_count++;
+    session->resend = session->inflight;
+    session->last_packet_id = outgoing->packet_id;
+    return 0;
+}
+
 void session_deliver(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message,
                      const struct delivery *delivery) {
     bool at_once = goes_at_once(broker, session);
@@ -258,6 +291,11 @@ void session_deliver(struct broker *broker, uint64_t now_ms, struct session *ses
     if (message->expires_at_ms <= now_ms) return; /* MQTT-3.3.2-5 */
     if (!at_once && !queue_takes(broker, session, message, delivery)) {
         broker->counters.dropped_queue_full++;
+        limit_reached(broker,
+                      session->queue_count >= broker->limits.queue_messages_max ? BROKER_AT_QUEUE_MESSAGES_MAX
+                                                                                : BROKER_AT_QUEUE_BYTES_MAX,
+                      "a publication dropped for client '%.*s'",
+                      (int)(session->client_id_size < 64 ? session->client_id_size : 64), session->client_id);
         return;
     }
     outgoing = outgoing_new(message, delivery);

@@ -49,13 +49,20 @@ struct hit_identifier {
     uint32_t next; /* position + 1, 0 at the end */
 };
 
+/* The lines about one limit: at most one in LIMIT_NOTE_MS, the others are counted. */
+enum { LIMIT_NOTE_MS = 10000 };
+struct limit_note {
+    uint64_t next_ms; /* before it no other line; 0 at first */
+    uint64_t more;    /* left out since the last one */
+};
+
 struct broker {
     struct broker_limits limits;
     struct broker_questions questions;
     uint8_t id[16];
     uint64_t seed;
     uint64_t now_ms; /* the latest seen, for what a door without time sets off */
-    bool stopping;
+    bool stopping, memory_short;
 
     struct client_slot *slots;
     uint32_t slot_count, slot_capacity, slot_free; /* slot_free: position + 1 */
@@ -64,6 +71,10 @@ struct broker {
     struct client *doomed; /* to be ended by broker_settle */
     struct chunk_pool chunks;
     struct timers client_timers;
+    struct client *connecting; /* without CONNECT, the longest waiting first */
+    uint32_t connecting_count;
+    struct partial *partials; /* the large ones, the longest waiting first */
+    uint64_t partial_bytes;
 
     struct session *sessions;
     uint64_t last_number; /* of sessions, and of messages and positions in the journal */
@@ -86,6 +97,8 @@ struct broker {
     uint32_t hit_count, hit_capacity;
 
     struct journal journal;
+    struct restoring *restoring; /* between broker_restore() and broker_restored() */
+    bool restore_failed;
     struct timers waiting; /* struct acks, by record number instead of time */
     broker_handle *paused;
     uint32_t paused_count, paused_capacity;
@@ -96,6 +109,8 @@ struct broker {
     struct note *first_note, *last_note;
     uint32_t note_count;
     uint64_t notes_dropped;
+    struct limit_note limit_notes[BROKER_AT_COUNT];
+    uint64_t limit_notes_due_ms; /* UINT64_MAX if nothing was left out */
 
     struct broker_counters counters;
 };
@@ -113,11 +128,23 @@ uint64_t clock_time_of(const struct broker *broker, uint64_t now_ms, uint64_t wa
 
 /* notes.c */
 void notes_free(struct broker *broker);
+/* A limit was reached: counted, and told in a line of at most one in LIMIT_NOTE_MS. Like snprintf; the text says what
+ * happens and to whom, the limit's name is added. */
+void limit_reached(struct broker *broker, enum broker_at limit, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
+/* Tells how many lines were left out, once their time is over. */
+void limit_notes_tick(struct broker *broker, uint64_t now_ms);
 
 /* route.c: a publication of a client here, or a will: retained if it says so, to sessions and peers. The message must
- * be borrowed or have no other holder yet: its stamp is set here.
- * Returns -1 when memory is short and nothing happened; what is not borrowed is always routed. */
-int route_local(struct broker *broker, uint64_t now_ms, struct message *message);
+ * be borrowed or have no other holder yet: its stamp is set here. What is not borrowed is routed unless
+ * only_if_retained says that it must be retained for that. */
+enum routed {
+    ROUTED = 0,
+    ROUTED_NO_MEMORY = -1,    /* and nothing happened */
+    ROUTED_NOT_RETAINED = -2, /* and so not routed */
+    ROUTED_NOT_STORED = -3,   /* never from route_local(): what must outlive a crash is not let in */
+};
+enum routed route_local(struct broker *broker, uint64_t now_ms, struct message *message, bool only_if_retained);
 /* True if this publication of QoS 1 or 2 would have to outlive a crash: it is to be retained, or a durable session
  * would get it. */
 bool route_lasts(const struct broker *broker, const struct message *message);
@@ -146,6 +173,9 @@ void show_forget_client(struct broker *broker, struct client *client);
 /* Does a bounded piece of the work; false if nothing could be done. */
 bool show_some(struct broker *broker, uint64_t now_ms);
 void show_refill(struct broker *broker);
+
+/* restore.c: for broker_free() in the midst of it */
+void restore_drop(struct broker *broker);
 
 /* pause.c */
 /* After input of the client; before: the last record at its begin. */

@@ -1,9 +1,7 @@
 #include "broker/client.h"
 
 #include "broker/engine.h"
-
-#include <stdlib.h>
-#include <string.h>
+#include "broker/partial.h"
 
 /* Longest CONNECT: four strings of 64 KiB, and room for properties. Before it nothing is known of the far end. */
 enum { CONNECT_SIZE_MAX = 512 * 1024 };
@@ -65,33 +63,22 @@ static bool read_header(struct broker *broker, uint64_t now_ms, struct client *c
     }
     if (fresh && size_max > CONNECT_SIZE_MAX) size_max = CONNECT_SIZE_MAX;
     if (*framing == MQTT_FRAME_OK && frame->packet_size > size_max) {
-        client_fault(broker, now_ms, client, MQTT_PACKET_TOO_LARGE);
+        client_limit(broker, now_ms, client, BROKER_AT_PACKET_SIZE_MAX, MQTT_PACKET_TOO_LARGE, NULL);
         return false;
     }
     return true;
 }
 
-/* Appends to the packet that is not whole. The buffer grows with what has come, not with what was announced. */
-static bool keep(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *bytes, size_t size) {
-    size_t needed = client->partial_size + size;
-    size_t capacity = client->partial_capacity;
-    uint8_t *grown;
-
-    if (needed > capacity) {
-        capacity = needed > capacity * 2 ? needed : capacity * 2;
-        grown = realloc(client->partial, capacity);
-        if (grown == NULL) {
-            broker_note_add(broker, BROKER_NOTE_WARNING,
-                            "no memory for a packet of the client at %s: connection closed", client->origin.address);
-            client_end(broker, now_ms, client, MQTT_QUOTA_EXCEEDED, WILL_DUE);
-            return false;
-        }
-        client->partial = grown;
-        client->partial_capacity = (uint32_t)capacity;
+/* Appends to the packet that is not whole. False if the client was ended, or is about to be. */
+static bool keep(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *bytes, size_t size,
+                 uint32_t packet_size) {
+    if (partial_append(broker, client, bytes, size, packet_size) != 0) {
+        broker_note_add(broker, BROKER_NOTE_WARNING, "no memory for a packet of the client at %s: connection closed",
+                        client->origin.address);
+        client_end(broker, now_ms, client, MQTT_QUOTA_EXCEEDED, WILL_DUE);
+        return false;
     }
-    memcpy(client->partial + client->partial_size, bytes, size);
-    client->partial_size += (uint32_t)size;
-    return true;
+    return client->doom == 0;
 }
 
 /* Adds bytes to the packet that is not whole, and handles it once it is. Returns how many bytes were used, 0 if the
@@ -101,22 +88,19 @@ static size_t complete(struct broker *broker, uint64_t now_ms, struct client *cl
     struct mqtt_frame frame;
     enum mqtt_framing framing;
     size_t take = 1;
-    uint8_t *packet;
 
-    if (!read_header(broker, now_ms, client, client->partial, client->partial_size, &frame, &framing)) return 0;
+    if (!read_header(broker, now_ms, client, client->partial->bytes, client->partial->size, &frame, &framing)) return 0;
     if (framing == MQTT_FRAME_OK) {
-        take = frame.packet_size - client->partial_size;
+        take = frame.packet_size - client->partial->size;
         if (take > size) take = size;
     }
-    if (!keep(broker, now_ms, client, bytes, take) ||
-        !read_header(broker, now_ms, client, client->partial, client->partial_size, &frame, &framing))
+    if (!keep(broker, now_ms, client, bytes, take, framing == MQTT_FRAME_OK ? frame.packet_size : UINT32_MAX) ||
+        !read_header(broker, now_ms, client, client->partial->bytes, client->partial->size, &frame, &framing))
         return 0;
-    if (framing == MQTT_FRAME_OK && client->partial_size == frame.packet_size) {
-        packet = client->partial;
-        client->partial = NULL;
-        client->partial_size = client->partial_capacity = 0;
-        on_packet(broker, now_ms, client, packet, &frame);
-        free(packet);
+    if (framing == MQTT_FRAME_OK && client->partial->size == frame.packet_size) {
+        struct partial *partial = partial_take(broker, client);
+        on_packet(broker, now_ms, client, partial->bytes, &frame);
+        partial_free(broker, partial);
     }
     return take;
 }
@@ -134,7 +118,7 @@ void client_input(struct broker *broker, uint64_t now_ms, struct client *client,
         } else {
             if (!read_header(broker, now_ms, client, bytes, size, &frame, &framing)) return;
             if (framing != MQTT_FRAME_OK || frame.packet_size > size) {
-                keep(broker, now_ms, client, bytes, size);
+                keep(broker, now_ms, client, bytes, size, framing == MQTT_FRAME_OK ? frame.packet_size : UINT32_MAX);
                 return;
             }
             on_packet(broker, now_ms, client, bytes, &frame);

@@ -73,7 +73,8 @@ static enum mqtt_reason read_will(struct reader *reader, struct mqtt_connect *ou
         if (prop.id == PROP_WILL_DELAY) out->will_delay_s = prop.number;
         if (prop.id == PROP_MESSAGE_EXPIRY) out->will_expiry_s = prop.number;
     }
-    if (!topic_name_valid((const char *)out->will_topic.bytes, out->will_topic.size)) return MQTT_TOPIC_NAME_INVALID;
+    if (out->will_topic.size == 0 || topic_has_wildcard((const char *)out->will_topic.bytes, out->will_topic.size))
+        return MQTT_TOPIC_NAME_INVALID;
     return MQTT_SUCCESS;
 }
 
@@ -148,8 +149,8 @@ enum mqtt_reason mqtt_decode_publish(uint8_t version, const struct mqtt_frame *f
     if (reason != MQTT_SUCCESS) return reason;
     if (out->topic.size == 0) {
         if (out->topic_alias == 0) return version < MQTT_50 ? MQTT_MALFORMED : MQTT_PROTOCOL_ERROR;
-    } else if (!topic_name_valid((const char *)out->topic.bytes, out->topic.size)) {
-        return MQTT_TOPIC_NAME_INVALID;
+    } else if (topic_has_wildcard((const char *)out->topic.bytes, out->topic.size)) {
+        return MQTT_TOPIC_NAME_INVALID; /* MQTT-3.3.2-2 */
     }
     reader_take(&reader, (uint32_t)reader_left(&reader), &out->payload);
     return MQTT_SUCCESS;

@@ -89,7 +89,7 @@ struct mqtt_connect {
     bool clean_start, has_will, will_retain, has_user_name, has_password;
     uint8_t will_qos;
     uint16_t keep_alive_s;
-    struct mqtt_view client_id, will_topic, will_payload, user_name, password;
+    struct mqtt_view client_id, will_topic /* valid however deep */, will_payload, user_name, password;
     struct mqtt_view will_properties;     /* checked */
     uint32_t will_delay_s, will_expiry_s; /* will_expiry_s: UINT32_MAX if none */
     bool has_session_expiry, no_problem_information, wants_response_information;
@@ -105,7 +105,7 @@ struct mqtt_publish {
     uint8_t qos;
     uint16_t packet_id;          /* 0 for QoS 0 */
     uint16_t topic_alias;        /* 0 if none */
-    struct mqtt_view topic;      /* valid, or empty with an alias */
+    struct mqtt_view topic;      /* valid however deep, or empty with an alias */
     struct mqtt_view properties; /* checked, as encoded */
     bool has_hop_properties;     /* some of them must not be passed on, see props_strip() */
     uint32_t expiry_s;           /* UINT32_MAX if none */

@@ -6,24 +6,74 @@
 
 enum { NOTES_MAX = 256 };
 
-void broker_note_add(struct broker *broker, enum broker_note_level level, const char *format, ...) {
+static struct note *note_new(struct broker *broker, enum broker_note_level level) {
     struct note *note = broker->note_count < NOTES_MAX ? calloc(1, sizeof *note) : NULL;
-    va_list arguments;
 
-    if (note == NULL) {
+    if (note != NULL)
+        note->note.level = level;
+    else
         broker->notes_dropped++;
-        return;
-    }
-    note->note.level = level;
-    va_start(arguments, format);
-    vsnprintf(note->note.text, sizeof note->note.text, format, arguments);
-    va_end(arguments);
+    return note;
+}
+
+static void append(struct broker *broker, struct note *note) {
     /* Client ids and topics are the words of strangers, and may have been cut within a character. */
     for (char *at = note->note.text; *at != '\0'; at++)
         if ((unsigned char)*at < 0x20 || (unsigned char)*at > 0x7E) *at = '?';
     *(broker->last_note != NULL ? &broker->last_note->next : &broker->first_note) = note;
     broker->last_note = note;
     broker->note_count++;
+}
+
+void broker_note_add(struct broker *broker, enum broker_note_level level, const char *format, ...) {
+    struct note *note = note_new(broker, level);
+    va_list arguments;
+
+    if (note == NULL) return;
+    va_start(arguments, format);
+    vsnprintf(note->note.text, sizeof note->note.text, format, arguments);
+    va_end(arguments);
+    append(broker, note);
+}
+
+void limit_reached(struct broker *broker, enum broker_at limit, const char *format, ...) {
+    struct limit_note *state = &broker->limit_notes[limit];
+    struct note *note;
+    va_list arguments;
+    char what[160];
+
+    broker->counters.at_limit[limit]++;
+    if (broker->now_ms < state->next_ms) {
+        state->more++;
+        if (state->next_ms < broker->limit_notes_due_ms) broker->limit_notes_due_ms = state->next_ms;
+        return;
+    }
+    limit_notes_tick(broker, broker->now_ms);
+    state->next_ms = broker->now_ms + LIMIT_NOTE_MS;
+    note = note_new(broker, BROKER_NOTE_WARNING);
+    if (note == NULL) return;
+    va_start(arguments, format);
+    vsnprintf(what, sizeof what, format, arguments);
+    va_end(arguments);
+    snprintf(note->note.text, sizeof note->note.text, "limits.%s is reached: %s", broker_limit_name(limit), what);
+    append(broker, note);
+}
+
+void limit_notes_tick(struct broker *broker, uint64_t now_ms) {
+    if (broker->limit_notes_due_ms > now_ms) return;
+    broker->limit_notes_due_ms = UINT64_MAX;
+    for (int i = 0; i < BROKER_AT_COUNT; i++) {
+        struct limit_note *state = &broker->limit_notes[i];
+        if (state->more == 0) continue;
+        if (state->next_ms <= now_ms) {
+            broker_note_add(broker, BROKER_NOTE_WARNING, "limits.%s is reached: %llu more times in the last %d s",
+                            broker_limit_name((enum broker_at)i), (unsigned long long)state->more,
+                            LIMIT_NOTE_MS / 1000);
+            state->more = 0;
+        } else if (state->next_ms < broker->limit_notes_due_ms) {
+            broker->limit_notes_due_ms = state->next_ms;
+        }
+    }
 }
 
 static void take_first(struct broker *broker) {

@@ -1,6 +1,7 @@
 #include "broker/client.h"
 
 #include "broker/acks.h"
+#include "broker/admission.h"
 #include "broker/durable.h"
 #include "broker/engine.h"
 #include "broker/hash.h"
@@ -70,8 +71,7 @@ static size_t assign_client_id(struct broker *broker, char *out, size_t out_size
     return (size_t)size;
 }
 
-static enum mqtt_reason check(const struct broker *broker, const struct client *client,
-                              const struct mqtt_connect *connect) {
+static enum mqtt_reason check(struct broker *broker, const struct client *client, const struct mqtt_connect *connect) {
     const struct broker_questions *questions = &broker->questions;
     struct broker_applicant applicant;
 
@@ -79,6 +79,11 @@ static enum mqtt_reason check(const struct broker *broker, const struct client *
     if (connect->client_id.size > CLIENT_ID_SIZE_MAX) return MQTT_CLIENT_ID_INVALID;
     if (connect->version < MQTT_50 && connect->client_id.size == 0 && !connect->clean_start)
         return MQTT_CLIENT_ID_INVALID; /* MQTT 3.1.1: MQTT-3.1.3-8 */
+    if (connect->has_will && admission_topic_denied((const char *)connect->will_topic.bytes, connect->will_topic.size))
+        return MQTT_NOT_AUTHORIZED;
+    if (connect->has_will && admission_topic(broker, client, (const char *)connect->will_topic.bytes,
+                                             connect->will_topic.size, MQTT_TOPIC_NAME_INVALID) != MQTT_SUCCESS)
+        return MQTT_TOPIC_NAME_INVALID;
     if (questions->may_connect == NULL) return MQTT_SUCCESS;
     applicant = (struct broker_applicant){
         .origin = &client->origin,
@@ -189,15 +194,29 @@ static bool takes(const struct client *client, const struct mqtt_connack *connac
 /* record: the last that tells of its session, and of the one before. */
 static void accept(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connack *connack,
                    uint64_t record) {
-    client->state = CLIENT_CONNECTED;
-    broker->counters.connects_accepted++;
-    broker->counters.clients_connected++;
+    client_accepted(broker, client);
     send_connack(broker, client, connack, record);
     session_pump(broker, now_ms, client->session);
 }
 
+/* What a new session must find room for; one that is there goes on. */
+static enum mqtt_reason check_room(struct broker *broker, struct client *client, const struct mqtt_connect *connect) {
+    if (session_find(broker, connect->client_id.bytes, connect->client_id.size) != NULL) return MQTT_SUCCESS;
+    if (broker->counters.sessions >= broker->limits.sessions_max) {
+        limit_reached(broker, BROKER_AT_SESSIONS_MAX, "CONNECT from %s refused", client->origin.address);
+        client->why = "no more sessions (limits.sessions_max)";
+        return MQTT_QUOTA_EXCEEDED;
+    }
+    if (broker->memory_short) {
+        limit_reached(broker, BROKER_AT_MEMORY_BYTES_MAX, "CONNECT from %s refused", client->origin.address);
+        client->why = "the broker's memory is used up (limits.memory_bytes_max)";
+        return MQTT_QUOTA_EXCEEDED;
+    }
+    return MQTT_SUCCESS;
+}
+
 /* Whether this CONNECT is welcome; gives it a client id if it has none, in assigned. */
-static enum mqtt_reason judge(struct broker *broker, const struct client *client, struct mqtt_connect *connect,
+static enum mqtt_reason judge(struct broker *broker, struct client *client, struct mqtt_connect *connect,
                               char *assigned, size_t assigned_size) {
     enum mqtt_reason reason = check(broker, client, connect);
 
@@ -206,10 +225,7 @@ static enum mqtt_reason judge(struct broker *broker, const struct client *client
         connect->client_id.size = (uint32_t)assign_client_id(broker, assigned, assigned_size);
         connect->client_id.bytes = (const uint8_t *)assigned;
     }
-    if (broker->counters.sessions >= broker->limits.sessions_max &&
-        session_find(broker, connect->client_id.bytes, connect->client_id.size) == NULL)
-        return MQTT_QUOTA_EXCEEDED;
-    return MQTT_SUCCESS;
+    return check_room(broker, client, connect);
 }
 
 /* Gives the client its session, old or new. False when memory is short; the client is then as before. */

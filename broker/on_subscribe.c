@@ -1,5 +1,6 @@
 #include "broker/client.h"
 
+#include "broker/admission.h"
 #include "broker/engine.h"
 #include "broker/topic.h"
 
@@ -73,16 +74,20 @@ static struct held *held_new(struct client *client, struct mqtt_subscribe *subsc
 /* Subscribes to one filter and decides now what its SUBACK will say and whether retained messages follow it. */
 static void subscribe_one(struct broker *broker, uint64_t now_ms, struct session *session, struct held_filter *filter,
                           bool v5) {
-    enum subs_result result = SUBS_NO_MEMORY;
+    enum subs_result result;
+    enum mqtt_reason reason;
     bool shared = topic_is_shared(filter->text, filter->size);
 
     if (shared ? filter->inner == 0 : !topic_filter_valid(filter->text, filter->size)) {
         filter->code = v5 ? MQTT_TOPIC_FILTER_INVALID : MQTT_UNSPECIFIED_ERROR;
         return;
     }
-    if (session->filters.count < broker->limits.subscriptions_per_client ||
-        session_holds(broker, session, filter->text, filter->size))
-        result = session_subscribe(broker, now_ms, session, filter->text, filter->size, &filter->subscription);
+    reason = admission_subscription(broker, session, filter->text, filter->size, filter->inner);
+    if (reason != MQTT_SUCCESS) {
+        filter->code = v5 ? (uint8_t)reason : MQTT_UNSPECIFIED_ERROR;
+        return;
+    }
+    result = session_subscribe(broker, now_ms, session, filter->text, filter->size, &filter->subscription);
     if (result == SUBS_NO_MEMORY) {
         filter->code = v5 ? MQTT_QUOTA_EXCEEDED : MQTT_UNSPECIFIED_ERROR;
         return;

@@ -103,10 +103,18 @@ static void route(struct broker *broker, uint64_t now_ms, struct message *messag
     }
 }
 
-static void note_not_retained(struct broker *broker, const struct message *message, enum retained_result result) {
-    broker_note_add(broker, BROKER_NOTE_WARNING, "not retained, %s: topic '%.*s'",
-                    result == RETAINED_FULL ? "the store is full" : "memory is short",
-                    (int)(message->topic_size < 120 ? message->topic_size : 120), message->topic);
+/* Into the retained store; counts and notes what it does not take. */
+static enum retained_result retain(struct broker *broker, uint64_t now_ms, struct message *message) {
+    enum retained_result result = retained_set(broker->retained, now_ms, message);
+    enum broker_at limit = retained_count(broker->retained) >= broker->limits.retained_messages_max
+                               ? BROKER_AT_RETAINED_MESSAGES_MAX
+                               : BROKER_AT_RETAINED_BYTES_MAX;
+
+    if (result >= 0) return result;
+    broker->counters.not_retained++;
+    limit_reached(broker, result == RETAINED_FULL ? limit : BROKER_AT_MEMORY_BYTES_MAX, "not retained: topic '%.*s'",
+                  (int)(message->topic_size < 100 ? message->topic_size : 100), message->topic);
+    return result;
 }
 
 /* What a publication would meet, without meeting it. */
@@ -132,26 +140,21 @@ bool route_lasts(const struct broker *broker, const struct message *message) {
     return look.lasts;
 }
 
-int route_local(struct broker *broker, uint64_t now_ms, struct message *message) {
+enum routed route_local(struct broker *broker, uint64_t now_ms, struct message *message, bool only_if_retained) {
     if (message->retain) message->stamp = clock_stamp(broker, now_ms);
     /* What cannot be queued must not be acknowledged. */
-    if ((message->qos > 0 || message->retain) && !message_keep(message)) return -1;
-    if (message->retain) {
-        enum retained_result result = retained_set(broker->retained, now_ms, message);
-        if (result < 0) note_not_retained(broker, message, result);
-    }
+    if ((message->qos > 0 || message->retain) && !message_keep(message)) return ROUTED_NO_MEMORY;
+    if (message->retain && retain(broker, now_ms, message) < 0 && only_if_retained) return ROUTED_NOT_RETAINED;
     route(broker, now_ms, message, true, false);
     federation_published(broker->federation, now_ms, message);
-    return 0;
+    return ROUTED;
 }
 
 void broker_deliver_from_peer(struct broker *broker, uint64_t now_ms, struct message *message) {
     broker->now_ms = now_ms;
     if (message->retain) {
-        enum retained_result result;
         broker_clock_seen(broker, now_ms, &message->stamp);
-        result = retained_set(broker->retained, now_ms, message);
-        if (result < 0) note_not_retained(broker, message, result);
+        retain(broker, now_ms, message);
     }
     route(broker, now_ms, message, false, false);
 }
@@ -163,7 +166,6 @@ void broker_merge_retained(struct broker *broker, uint64_t now_ms, struct messag
 
     broker->now_ms = now_ms;
     broker_clock_seen(broker, now_ms, &message->stamp);
-    result = retained_set(broker->retained, now_ms, message);
-    if (result < 0) note_not_retained(broker, message, result);
+    result = retain(broker, now_ms, message);
     if (result == RETAINED_STORED && (message->payload_size > 0 || known)) route(broker, now_ms, message, false, true);
 }

@@ -50,7 +50,7 @@ void session_free(struct session *session) {
 /* Publishes the will; it is then gone. */
 static void will_publish(struct broker *broker, uint64_t now_ms, struct message *will, uint32_t expiry_s) {
     if (expiry_s != UINT32_MAX) will->expires_at_ms = now_ms + expiry_s * 1000ull;
-    route_local(broker, now_ms, will);
+    route_local(broker, now_ms, will, false);
     message_unref(will);
 }
 
@@ -85,7 +85,7 @@ void session_attach(struct broker *broker, struct session *session, struct clien
     share_attach(session);
 }
 
-static void set_timer(struct broker *broker, struct session *session) {
+void session_set_timer(struct broker *broker, struct session *session) {
     uint64_t first = session->will_due_ms < session->expires_at_ms ? session->will_due_ms : session->expires_at_ms;
 
     timer_set(&broker->session_timers, &session->timer, first);
@@ -94,7 +94,7 @@ static void set_timer(struct broker *broker, struct session *session) {
 void session_begin_absence(struct broker *broker, uint64_t now_ms, struct session *session) {
     if (session->expiry_s != UINT32_MAX) session->expires_at_ms = now_ms + session->expiry_s * 1000ull;
     if (session->will != NULL) session->will_due_ms = now_ms + session->will_delay_s * 1000ull;
-    set_timer(broker, session);
+    session_set_timer(broker, session);
 }
 
 static void take_will_and_publish(struct broker *broker, uint64_t now_ms, struct session *session) {
@@ -136,7 +136,7 @@ void session_timeout(struct broker *broker, uint64_t now_ms, struct session *ses
         take_will_and_publish(broker, now_ms, session);
         durable_session(broker, now_ms, session);
     }
-    set_timer(broker, session);
+    session_set_timer(broker, session);
 }
 
 bool session_holds(const struct broker *broker, const struct session *session, const char *filter, size_t size) {

@@ -77,6 +77,7 @@ void session_attach(struct broker *broker, struct session *session, struct clien
 void session_detach(struct broker *broker, uint64_t now_ms, struct session *session, enum will_fate fate);
 /* Sets when its will is due and when it ends, from now. */
 void session_begin_absence(struct broker *broker, uint64_t now_ms, struct session *session);
+void session_set_timer(struct broker *broker, struct session *session);
 void session_timeout(struct broker *broker, uint64_t now_ms, struct session *session);
 
 /* SUBS_OK, SUBS_REPLACED or SUBS_NO_MEMORY. */
@@ -117,6 +118,9 @@ void session_pump(struct broker *broker, uint64_t now_ms, struct session *sessio
 struct outgoing *session_inflight(struct session *session, uint16_t packet_id);
 /* It is acknowledged, dropped or somebody else's: takes it out of the queue or of those in flight. */
 void session_outgoing_done(struct broker *broker, struct session *session, struct outgoing *outgoing);
+/* One of an earlier run, as its RECORD_QUEUED says, behind those put back before. message is NULL if PUBREC had come.
+ * -1 when memory is short. */
+int session_put_back(struct session *session, struct message *message, const struct record *record);
 /* Frees all that is queued and in flight. */
 void session_drop_outgoing(struct session *session);
 

@@ -40,13 +40,16 @@ bool topic_utf8_valid(const char *text, size_t size) {
     return true;
 }
 
-static bool size_and_depth_valid(const char *text, size_t size) {
+size_t topic_levels(const char *text, size_t size) {
     size_t levels = 1;
 
-    if (size == 0 || size > TOPIC_SIZE_MAX) return false;
     for (size_t i = 0; i < size; i++)
-        if (text[i] == '/') levels++;
-    return levels <= TOPIC_LEVELS_MAX;
+        levels += text[i] == '/';
+    return levels;
+}
+
+static bool size_and_depth_valid(const char *text, size_t size) {
+    return size > 0 && size <= TOPIC_SIZE_MAX && topic_levels(text, size) <= TOPIC_LEVELS_MAX;
 }
 
 bool topic_name_valid(const char *name, size_t size) {

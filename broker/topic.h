@@ -18,6 +18,9 @@
 /* Well-formed UTF-8 by MQTT 5.0 section 1.5.4: no surrogates, no U+0000, shortest form only. */
 bool topic_utf8_valid(const char *text, size_t size);
 
+/* How many levels a name or filter has; at least 1. */
+size_t topic_levels(const char *text, size_t size);
+
 /* A name to publish to: 1 to TOPIC_SIZE_MAX bytes of valid UTF-8 without + and # (MQTT-3.3.2-2). */
 bool topic_name_valid(const char *name, size_t size);
 

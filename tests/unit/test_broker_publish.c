@@ -460,7 +460,7 @@ static void full_retained_store_is_noted_and_the_publication_delivered(void **st
     expect(&b, "publish q0 2 'x'");
     assert_int_equal(counters(&world).retained_messages, 1);
     assert_true(broker_next_note(world.broker, &note));
-    assert_string_equal(note.text, "not retained, the store is full: topic '2'");
+    assert_string_equal(note.text, "limits.retained_messages_max is reached: not retained: topic '2'");
     assert_int_equal(note.level, BROKER_NOTE_WARNING);
 }
 
