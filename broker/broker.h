@@ -263,12 +263,13 @@ struct broker_counters {
     uint64_t dropped_qos0;          /* output full */
     uint64_t dropped_queue_full;    /* QoS 1 and 2 */
     uint64_t bytes_received, bytes_sent;
-    uint64_t client_timeouts;           /* keep alive, and no CONNECT in time */
-    uint64_t publications_refused;      /* of QoS 1 and 2, as the store could not keep them */
-    uint64_t dropped_too_large;         /* publications larger than the client's Maximum Packet Size */
-    uint64_t dropped_expired;           /* queued publications whose Message Expiry Interval was over */
-    uint64_t publications_denied;       /* to $SYS or $share topics */
-    uint64_t not_retained;              /* publications that the retained store did not take */
+    uint64_t client_timeouts;      /* keep alive, and no CONNECT in time */
+    uint64_t publications_refused; /* of QoS 1 and 2, as the store could not keep them */
+    uint64_t dropped_too_large;    /* publications larger than the client's Maximum Packet Size */
+    uint64_t dropped_expired;      /* queued publications whose Message Expiry Interval was over */
+    uint64_t publications_denied;  /* to $SYS or $share topics */
+    uint64_t not_retained;         /* publications that the retained store did not take */
+    uint64_t reauthentications_refused;
     uint64_t at_limit[BROKER_AT_COUNT]; /* how often each limit was reached */
 };
 void broker_read_counters(const struct broker *broker, struct broker_counters *out);

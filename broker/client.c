@@ -1,6 +1,7 @@
 #include "broker/client.h"
 
 #include "broker/acks.h"
+#include "broker/connect.h"
 #include "broker/engine.h"
 #include "broker/partial.h"
 
@@ -125,6 +126,7 @@ void client_free(struct broker *broker, struct client *client) {
     acks_drop(broker, client);
     drop_aliases(broker, client);
     partial_drop(broker, client);
+    exchange_free(broker, client);
     output_deinit(&client->output, &broker->chunks);
     slot_release(broker, (uint32_t)client->handle - 1);
     broker->client_count--;
@@ -225,6 +227,7 @@ void client_end(struct broker *broker, uint64_t now_ms, struct client *client, e
     acks_drop(broker, client);
     drop_aliases(broker, client);
     partial_drop(broker, client);
+    exchange_free(broker, client);
     held_forget_client(broker, client);
     show_forget_client(broker, client);
     client_mark_ready(broker, client);
@@ -262,17 +265,35 @@ void client_limit(struct broker *broker, uint64_t now_ms, struct client *client,
     client_end(broker, now_ms, client, reason, WILL_DUE);
 }
 
-void client_timeout(struct broker *broker, uint64_t now_ms, struct client *client) {
+static uint64_t keep_alive_due_ms(const struct client *client, uint64_t now_ms) {
     uint64_t heard_ms = client->paused ? now_ms : client->heard_ms; /* who is not read cannot be heard */
-    uint64_t due_ms = heard_ms + client->keep_alive_s * 1500u;
 
-    if (client->state == CLIENT_CONNECTED && due_ms > now_ms) {
-        timer_set(&broker->client_timers, &client->timer, due_ms);
-        return;
-    }
-    broker->counters.client_timeouts++;
-    if (client->state == CLIENT_NEW)
+    return client->keep_alive_s > 0 ? heard_ms + client->keep_alive_s * 1500u : UINT64_MAX;
+}
+
+static uint64_t exchange_due_ms(const struct client *client) {
+    return client->exchange != NULL && client->exchange->deadline_ms != 0 ? client->exchange->deadline_ms : UINT64_MAX;
+}
+
+void client_set_timer(struct broker *broker, struct client *client) {
+    uint64_t due_ms = keep_alive_due_ms(client, broker->now_ms), exchange_ms = exchange_due_ms(client);
+
+    timer_set(&broker->client_timers, &client->timer, exchange_ms < due_ms ? exchange_ms : due_ms);
+}
+
+void client_timeout(struct broker *broker, uint64_t now_ms, struct client *client) {
+    if (client->state == CLIENT_NEW) {
+        broker->counters.client_timeouts++;
         limit_reached(broker, BROKER_AT_CONNECT_TIMEOUT_MS, "connection from %s closed, no whole CONNECT in time",
                       client->origin.address);
-    client_end(broker, now_ms, client, MQTT_KEEP_ALIVE_TIMEOUT, WILL_DUE);
+        client_end(broker, now_ms, client, MQTT_SUCCESS, WILL_DROPPED);
+    } else if (exchange_due_ms(client) <= now_ms) {
+        client_limit(broker, now_ms, client, BROKER_AT_CONNECT_TIMEOUT_MS, MQTT_NOT_AUTHORIZED,
+                     "re-authentication has taken too long");
+    } else if (keep_alive_due_ms(client, now_ms) <= now_ms) {
+        broker->counters.client_timeouts++;
+        client_end(broker, now_ms, client, MQTT_KEEP_ALIVE_TIMEOUT, WILL_DUE);
+    } else {
+        client_set_timer(broker, client);
+    }
 }

@@ -8,6 +8,7 @@
 #include "broker/timers.h"
 
 struct acks;
+struct exchange;
 struct held;
 struct partial;
 struct session;
@@ -27,6 +28,7 @@ struct client {
     struct client *doomed_next;
     struct partial *partial;   /* the packet that has not arrived whole; NULL if none */
     struct mqtt_view *aliases; /* topic_alias_max of them, owned, by alias - 1; NULL until the first */
+    struct exchange *exchange; /* if it named an authentication method (connect.h) */
     uint64_t heard_ms;         /* the last whole packet, or large piece of one */
     uint32_t packet_size_max;  /* the client's */
     uint32_t held_count;       /* SUBACKs that wait, or whose retained messages are not all sent */
@@ -96,12 +98,16 @@ void client_mark_ready(struct broker *broker, struct client *client);
 
 /* Cuts the bytes into packets and hands each to its handler. */
 void client_input(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *bytes, size_t size);
+/* For what is due first: keep alive, or the end of a re-authentication. */
+void client_set_timer(struct broker *broker, struct client *client);
 /* The client's timer went off. */
 void client_timeout(struct broker *broker, uint64_t now_ms, struct client *client);
 
 /* The handlers: one file each. They are given whole packets. */
 void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
                 struct mqtt_view body);
+void on_auth(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
+             struct mqtt_view body);
 void on_publish(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
                 struct mqtt_view body);
 void on_ack(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,

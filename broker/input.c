@@ -1,5 +1,6 @@
 #include "broker/client.h"
 
+#include "broker/connect.h"
 #include "broker/engine.h"
 #include "broker/partial.h"
 
@@ -36,10 +37,7 @@ static void on_packet(struct broker *broker, uint64_t now_ms, struct client *cli
     case MQTT_UNSUBSCRIBE: on_unsubscribe(broker, now_ms, client, frame, body); break;
     case MQTT_PINGREQ: on_pingreq(broker, now_ms, client, frame, body); break;
     case MQTT_DISCONNECT: on_disconnect(broker, now_ms, client, frame, body); break;
-    case MQTT_AUTH:
-        /* No authentication method was agreed on (MQTT-4.12.0-6). */
-        client_fault(broker, now_ms, client, client->version >= MQTT_50 ? MQTT_PROTOCOL_ERROR : MQTT_MALFORMED);
-        break;
+    case MQTT_AUTH: on_auth(broker, now_ms, client, frame, body); break;
     default: client_fault(broker, now_ms, client, frame->type == 0 ? MQTT_MALFORMED : MQTT_PROTOCOL_ERROR);
     }
 }
@@ -52,7 +50,11 @@ static bool read_header(struct broker *broker, uint64_t now_ms, struct client *c
     uint32_t size_max = broker->limits.packet_size_max;
 
     *framing = MQTT_FRAME_MORE;
-    if (size > 0 && fresh && bytes[0] >> 4 != MQTT_CONNECT) {
+    if (size > 0 && exchange_is_open(client) && bytes[0] >> 4 != MQTT_AUTH && bytes[0] >> 4 != MQTT_DISCONNECT) {
+        connect_refuse(broker, now_ms, client, MQTT_50, MQTT_PROTOCOL_ERROR); /* MQTT-3.1.2-30 */
+        return false;
+    }
+    if (size > 0 && fresh && !exchange_is_open(client) && bytes[0] >> 4 != MQTT_CONNECT) {
         client_fault(broker, now_ms, client, MQTT_PROTOCOL_ERROR); /* MQTT-3.1.0-1 */
         return false;
     }

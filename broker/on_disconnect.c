@@ -8,6 +8,10 @@ void on_disconnect(struct broker *broker, uint64_t now_ms, struct client *client
     struct mqtt_disconnect disconnect;
     enum mqtt_reason reason = mqtt_decode_disconnect(client->version, frame, body, &disconnect);
 
+    if (session == NULL) { /* it gives up before it is authenticated */
+        client_end(broker, now_ms, client, MQTT_SUCCESS, WILL_DROPPED);
+        return;
+    }
     if (reason == MQTT_SUCCESS && disconnect.has_session_expiry && session->expiry_s == 0 &&
         disconnect.session_expiry_s != 0)
         reason = MQTT_PROTOCOL_ERROR; /* section 3.14.2.2.2 */

@@ -1,5 +1,6 @@
 #include "broker/partial.h"
 
+#include "broker/connect.h"
 #include "broker/engine.h"
 
 #include <stdlib.h>
@@ -43,12 +44,23 @@ static uint64_t allowed(const struct broker *broker) {
     return broker->memory_short ? broker->limits.partial_bytes_max / 4 : broker->limits.partial_bytes_max;
 }
 
+/* Of a doomed client nothing is read any more, so what is gone here is missed nowhere. */
+static void give_up(struct broker *broker, struct partial *partial) {
+    struct client *client = partial->client;
+
+    if (client->partial == partial)
+        client->partial = NULL;
+    else
+        client->exchange->connect = NULL;
+    partial_free(broker, partial);
+}
+
 void partials_reduce(struct broker *broker) {
     while (broker->partial_bytes > allowed(broker) && broker->partials != NULL) {
         struct client *client = broker->partials->client;
         limit_reached(broker, BROKER_AT_PARTIAL_BYTES_MAX,
                       "client at %s closed, its packet was on its way for too long", client->origin.address);
-        partial_drop(broker, client);
+        give_up(broker, broker->partials);
         client->why = "the broker's room for packets that have not arrived whole is used up";
         client_doom(broker, client, MQTT_QUOTA_EXCEEDED);
     }
@@ -69,6 +81,20 @@ static int reserve(struct broker *broker, struct partial *partial, size_t size, 
     partial->capacity = (uint32_t)capacity;
     list(broker, partial);
     return 0;
+}
+
+struct partial *partial_keep(struct broker *broker, struct client *client, const uint8_t *bytes, size_t size) {
+    struct partial *partial = calloc(1, sizeof *partial);
+
+    if (partial == NULL) return NULL;
+    partial->client = client;
+    if (reserve(broker, partial, size, UINT32_MAX) != 0) {
+        partial_free(broker, partial);
+        return NULL;
+    }
+    memcpy(partial->bytes, bytes, size);
+    partial->size = (uint32_t)size;
+    return partial;
 }
 
 int partial_append(struct broker *broker, struct client *client, const uint8_t *bytes, size_t size,

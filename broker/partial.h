@@ -28,6 +28,9 @@ struct partial {
  * UINT32_MAX. -1 when memory is short. The client may be doomed after it. */
 int partial_append(struct broker *broker, struct client *client, const uint8_t *bytes, size_t size,
                    uint32_t packet_size);
+/* A copy that waits elsewhere than in client->partial (struct exchange), with the same rules. NULL when memory is
+ * short. The client may be doomed after it. */
+struct partial *partial_keep(struct broker *broker, struct client *client, const uint8_t *bytes, size_t size);
 /* Takes it from the client; it still counts, and can no longer close him. */
 struct partial *partial_take(struct broker *broker, struct client *client);
 void partial_free(struct broker *broker, struct partial *partial);

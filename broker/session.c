@@ -43,6 +43,7 @@ void session_free(struct session *session) {
     filters_deinit(&session->filters);
     session_drop_outgoing(session);
     free(session->received);
+    free(session->principal);
     message_unref(session->will);
     free(session);
 }

@@ -60,6 +60,10 @@ struct session {
     bool hit_retain;
     uint32_t hit_identifiers; /* position + 1 in broker.hits */
 
+    /* Who it belongs to: the name in a verified client certificate. Nobody else may have it; size 0: whoever comes. */
+    char *principal;
+    uint32_t principal_size;
+
     uint32_t client_id_size;
     char client_id[];
 };
