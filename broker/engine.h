@@ -3,6 +3,7 @@
 #define BROKER_ENGINE_H
 
 #include "broker/federation.h"
+#include "broker/held.h"
 #include "broker/journal.h"
 #include "broker/retained.h"
 #include "broker/session.h"
@@ -16,31 +17,6 @@ struct client_slot {
 struct note {
     struct note *next;
     struct broker_note note;
-};
-
-/* A SUBACK that waits for other brokers, and then the retained messages that follow it. */
-struct held_filter {
-    const char *text; /* inside the same allocation */
-    uint32_t size;
-    uint32_t inner; /* where the filter begins in a shared one that is well-formed; else 0 */
-    struct subscription subscription;
-    uint8_t code;
-    bool send_retained;
-};
-struct held {
-    struct held *prev, *next;
-    uint64_t barrier;
-    uint64_t record; /* of its last subscription, which the SUBACK waits for too; 0 if none */
-    bool timed_out;  /* the barrier */
-    struct client *client;
-    size_t bytes; /* of this allocation, counted in the client until held_free() */
-    uint16_t packet_id;
-    uint32_t filter_count;
-    uint8_t *codes; /* inside the same allocation, filled when it is sent */
-    uint32_t shown; /* filters whose retained messages are all sent */
-    bool walking;   /* within the next one */
-    struct retained_walk walk;
-    struct held_filter filters[];
 };
 
 /* A subscription identifier found while a publication is matched. */
@@ -86,8 +62,11 @@ struct broker {
     struct share_member *share_members; /* of all groups, by group and session */
     struct retained *retained;
     struct federation *federation;
-    struct held *held;          /* for their barrier */
+    struct held *held;          /* those that wait for their barrier, by its number */
     struct held *held_by_store; /* then for their record, in the order of release */
+    struct held *held_unmarked; /* of both, those not yet in the tree */
+    struct subs *held_tree;     /* NULL until it is needed */
+    uint32_t held_mark;         /* counts held_mark() */
     struct client *showing;     /* those that can take more retained messages now */
     uint32_t show_budget;       /* topics that may still be looked at before the next tick */
 
@@ -148,20 +127,6 @@ enum routed route_local(struct broker *broker, uint64_t now_ms, struct message *
 /* True if this publication of QoS 1 or 2 would have to outlive a crash: it is to be retained, or a durable session
  * would get it. */
 bool route_lasts(const struct broker *broker, const struct message *message);
-
-/* held.c */
-/* Sends the SUBACK now, then the retained messages, and frees it. */
-void held_send(struct broker *broker, struct held *held, bool timed_out);
-void held_add(struct broker *broker, struct held *held);
-void held_free(struct held *held);
-/* Sends those whose barrier is over; false if there was none. */
-bool held_release(struct broker *broker);
-/* Sends those whose record is durable, or all if the store fails. */
-void held_durable(struct broker *broker);
-void held_forget_client(struct broker *broker, struct client *client);
-/* True if a subscription of this client to a filter that matches the topic waits for its SUBACK. */
-bool held_covers(const struct broker *broker, const struct client *client, const char *topic, size_t size);
-void held_free_all(struct broker *broker);
 
 /* shows.c: retained messages go out as the client takes them, and in pieces, so that nobody else waits for a large
  * store to be searched. */

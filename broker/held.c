@@ -1,13 +1,13 @@
-#include "broker/engine.h"
+#include "broker/held.h"
 
-#include "broker/topic.h"
+#include "broker/engine.h"
 
 #include <stdlib.h>
 #include <utlist.h>
 
-static void send_suback(struct broker *broker, struct held *held, bool timed_out) {
+static void send_suback(struct broker *broker, struct held *held) {
     struct client *client = held->client;
-    const char *reason = timed_out ? "not every other broker has answered yet" : NULL;
+    const char *reason = held->timed_out ? "not every other broker has answered yet" : NULL;
     size_t size = mqtt_suback_size(client->version, MQTT_SUBACK, held->filter_count, reason);
     uint8_t *packet;
 
@@ -20,30 +20,65 @@ static void send_suback(struct broker *broker, struct held *held, bool timed_out
         client_doom(broker, client, MQTT_QUOTA_EXCEEDED);
         return;
     }
+    for (uint32_t i = 0; i < held->filter_count; i++)
+        held->codes[i] = held->filters[i].code;
     mqtt_encode_suback(packet, client->version, MQTT_SUBACK, held->packet_id, held->codes, held->filter_count, reason);
     client_send(broker, client, packet, size);
     free(packet);
 }
 
-void held_send(struct broker *broker, struct held *held, bool timed_out) {
-    held->timed_out = timed_out;
-    if (!journal_has(&broker->journal, held->record) && !broker->journal.failing) {
-        DL_APPEND(broker->held_by_store, held);
-        return;
+/* All its waits together last until end_wait(). */
+static void wait_in(struct broker *broker, struct held *held, enum held_state state) {
+    if (held->state == HELD_NEW) {
+        DL_APPEND2(held->client->waiting, held, client_prev, client_next);
+        held_cover(broker, held);
     }
-    for (uint32_t i = 0; i < held->filter_count; i++)
-        held->codes[i] = held->filters[i].code;
-    send_suback(broker, held, timed_out);
+    held->state = state;
+}
+
+static void leave_state(struct broker *broker, struct held *held) {
+    if (held->state == HELD_BY_BARRIER) HASH_DEL(broker->held, held);
+    if (held->state == HELD_BY_STORE) DL_DELETE(broker->held_by_store, held);
+    if (held->state != HELD_NEW) held->state = HELD_BETWEEN;
+}
+
+static void end_wait(struct broker *broker, struct held *held) {
+    if (held->state == HELD_NEW) return;
+    leave_state(broker, held);
+    DL_DELETE2(held->client->waiting, held, client_prev, client_next);
+    held_uncover(broker, held);
+}
+
+static bool waits_for_store(const struct broker *broker, const struct held *held) {
+    return !journal_has(&broker->journal, held->record) && !broker->journal.failing;
+}
+
+static void finish(struct broker *broker, struct held *held) {
+    end_wait(broker, held);
+    send_suback(broker, held);
     show_add(broker, held);
 }
 
-void held_durable(struct broker *broker) {
-    while (broker->held_by_store != NULL) {
-        struct held *held = broker->held_by_store;
-        if (!journal_has(&broker->journal, held->record) && !broker->journal.failing) return;
-        DL_DELETE(broker->held_by_store, held);
-        held_send(broker, held, held->timed_out);
+static void barrier_over(struct broker *broker, struct held *held) {
+    if (!waits_for_store(broker, held)) {
+        finish(broker, held);
+        return;
     }
+    wait_in(broker, held, HELD_BY_STORE);
+    DL_APPEND(broker->held_by_store, held);
+}
+
+void held_begin(struct broker *broker, struct held *held) {
+    if (held->barrier != 0) HASH_ADD(hh, broker->held, barrier, sizeof held->barrier, held);
+    if (held->barrier != 0 && held->hh.tbl != NULL)
+        wait_in(broker, held, HELD_BY_BARRIER);
+    else
+        barrier_over(broker, held); /* also without memory to find it again */
+}
+
+void held_durable(struct broker *broker) {
+    while (broker->held_by_store != NULL && !waits_for_store(broker, broker->held_by_store))
+        finish(broker, broker->held_by_store);
 }
 
 void held_free(struct held *held) {
@@ -52,69 +87,39 @@ void held_free(struct held *held) {
     free(held);
 }
 
-void held_add(struct broker *broker, struct held *held) {
-    DL_APPEND(broker->held, held);
-}
-
 bool held_release(struct broker *broker) {
     uint64_t barrier;
     bool timed_out, any = false;
 
     while (federation_next_released(broker->federation, &barrier, &timed_out)) {
         struct held *held;
-        /* Barriers end roughly in the order they began, so the search is short. */
-        DL_SEARCH_SCALAR(broker->held, held, barrier, barrier);
+        HASH_FIND(hh, broker->held, &barrier, sizeof barrier, held);
         any = true;
         if (held == NULL) continue; /* its client is gone */
-        DL_DELETE(broker->held, held);
-        held_send(broker, held, timed_out);
+        leave_state(broker, held);
+        held->timed_out = timed_out;
+        barrier_over(broker, held);
     }
     return any;
 }
 
-static void forget_in(struct held **list, const struct client *client) {
-    struct held *held, *next;
-
-    DL_FOREACH_SAFE(*list, held, next) {
-        if (held->client != client) continue;
-        DL_DELETE(*list, held);
-        held_free(held);
-    }
+static void forget(struct broker *broker, struct held *held) {
+    end_wait(broker, held);
+    held_free(held);
 }
 
 void held_forget_client(struct broker *broker, struct client *client) {
-    if (client->held_count == 0) return;
-    forget_in(&broker->held, client);
-    forget_in(&broker->held_by_store, client);
-}
-
-static bool covered_in(const struct held *list, const struct client *client, const char *topic, size_t size) {
-    const struct held *held;
-
-    DL_FOREACH(list, held) {
-        if (held->client != client) continue;
-        for (uint32_t i = 0; i < held->filter_count; i++)
-            if (held->filters[i].code < 0x80 &&
-                topic_matches(held->filters[i].text, held->filters[i].size, topic, size))
-                return true;
-    }
-    return false;
-}
-
-bool held_covers(const struct broker *broker, const struct client *client, const char *topic, size_t size) {
-    return client->held_count > 0 &&
-           (covered_in(broker->held, client, topic, size) || covered_in(broker->held_by_store, client, topic, size));
-}
-
-static void free_list(struct held **list) {
-    while (*list != NULL) {
-        struct held *held = *list;
-        DL_DELETE(*list, held);
-        held_free(held);
-    }
+    while (client->waiting != NULL)
+        forget(broker, client->waiting);
 }
 
 void held_free_all(struct broker *broker) {
-    free_list(&broker->held);
-    free_list(&broker->held_by_store);
+    struct held *held, *next;
+
+    HASH_ITER(hh, broker->held, held, next) {
+        forget(broker, held);
+    }
+    while (broker->held_by_store != NULL)
+        forget(broker, broker->held_by_store);
+    subs_free(broker->held_tree);
 }

@@ -53,9 +53,9 @@ static struct held *held_new(struct client *client, struct mqtt_subscribe *subsc
 
     if (held == NULL) return NULL;
     held->client = client;
-    held->bytes = bytes;
+    held->bytes = (uint32_t)bytes;
     client->held_count++;
-    client->held_bytes += bytes;
+    client->held_bytes += held->bytes;
     held->packet_id = subscribe->packet_id;
     held->codes = (uint8_t *)&held->filters[subscribe->filter_count];
     text = (char *)held->codes + subscribe->filter_count;
@@ -141,8 +141,5 @@ void on_subscribe(struct broker *broker, uint64_t now_ms, struct client *client,
         subscribe_one(broker, now_ms, client->session, &held->filters[i], client->version >= MQTT_50);
     held->record = journal_since(&broker->journal, before);
     held->barrier = barrier_of(broker, now_ms, held);
-    if (held->barrier != 0)
-        held_add(broker, held);
-    else
-        held_send(broker, held, false);
+    held_begin(broker, held);
 }

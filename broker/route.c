@@ -87,6 +87,7 @@ static void route(struct broker *broker, uint64_t now_ms, struct message *messag
     struct route route = {.broker = broker, .message = message, .to_peers = to_peers, .missed = missed};
     struct subscriber *next;
 
+    if (missed) held_mark(broker, message->topic, message->topic_size);
     broker->publication++;
     broker->hit_count = 0;
     subs_match(broker->subs, message->topic, message->topic_size, on_hit, &route);
@@ -97,8 +98,7 @@ static void route(struct broker *broker, uint64_t now_ms, struct message *messag
             federation_hit(broker->federation, now_ms, subscriber, message);
         else if (subscriber->kind == SUBSCRIBER_SHARE)
             share_deliver(broker, now_ms, subscriber, message);
-        else if (!missed || session->client == NULL ||
-                 !held_covers(broker, session->client, message->topic, message->topic_size))
+        else if (!missed || session->client == NULL || !held_covers(broker, session->client))
             deliver_to(broker, now_ms, session, message);
     }
 }

@@ -432,6 +432,40 @@ static void snapshot_does_not_reach_a_waiting_subscription_twice(void **state) {
     message_unref(message);
 }
 
+static void a_snapshot_passes_over_those_that_wait_for_it_and_no_others(void **state) {
+    struct message template = {.retain = true, .topic = "t/1", .topic_size = 3, .expires_at_ms = UINT64_MAX};
+    struct client c, d;
+    (void)state;
+
+    client_connect(&world, &c, 5, "c");
+    client_connect(&world, &d, 5, "d");
+    client_subscribe(&c, "#", 0);
+    peer_appears();
+    say_subscribe(&c, 1, "t/2", 0);                             /* waits too, for something else */
+    say_hex(&a, "82 0f 0001 00 0003 742f31 00 0003 742f31 00"); /* the same twice */
+    say_subscribe(&b, 1, "#", 0);
+    say_subscribe(&d, 1, "t/1", 0);
+    for (unsigned n = 1; n <= 3; n++) {
+        struct message *message;
+        template.payload = (const uint8_t *)(n == 1 ? "1" : n == 2 ? "2" : "3");
+        template.payload_size = 1;
+        template.stamp.wall_ms = 5000 + n;
+        message = message_new(&template);
+        broker_merge_retained(world.broker, world.now, message);
+        message_unref(message);
+        expect(&c, n == 1 ? "publish q0 t/1 '1'" : n == 2 ? "publish q0 t/1 '2'" : "publish q0 t/1 '3'");
+        expect_nothing(&a);
+        expect_nothing(&b);
+        if (n == 1) client_cut(&d); /* while it is marked */
+    }
+    pass(&world, 300);
+    expect(&a, "suback 1 *");
+    expect(&a, "publish retain q0 t/1 '3'");
+    expect(&b, "suback 1 00");
+    expect(&b, "publish retain q0 t/1 '3'");
+    client_cut(&c);
+}
+
 static void waiting_subacks_of_several_are_kept_apart(void **state) {
     struct client c;
     (void)state;
@@ -501,6 +535,7 @@ int main(void) {
         TEST(waiting_suback_is_forgotten_with_its_connection),
         TEST(waiting_suback_sends_no_retained_message_of_what_was_unsubscribed),
         TEST(snapshot_does_not_reach_a_waiting_subscription_twice),
+        TEST(a_snapshot_passes_over_those_that_wait_for_it_and_no_others),
         TEST(waiting_subacks_of_several_are_kept_apart),
         TEST(too_many_waiting_subscribes_are_refused),
         TEST(waiting_suback_leaves_out_a_reason_that_does_not_fit),
