@@ -34,7 +34,7 @@ def half_open(broker, count):
     """Connections without a byte."""
     with contextlib.ExitStack() as stack:
         sockets = [stack.enter_context(dial(broker)) for _ in range(count)]
-        assert broker.open_files() >= count, f"of {count} connections the broker has {broker.open_files()}"
+        wait_until(f"the broker has {count} connections", lambda: broker.open_files() >= count)
         yield sockets
 
 
