@@ -4,7 +4,6 @@ import base64
 import os
 import socket
 import tempfile
-import unittest
 from pathlib import Path
 
 from clients import Raw, packet, text
@@ -419,7 +418,3 @@ class Hostile(SystemTest):
                 raw.send(whole[:size])
                 raw.close()
             self.others_are_served()
-
-
-if __name__ == "__main__":
-    unittest.main()
