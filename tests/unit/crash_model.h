@@ -1,0 +1,674 @@
+/* Random histories of clients, a store and crashes, and what must hold in each.
+ *
+ * Clients keep their side of the protocol by the letter: they send again what was not acknowledged when a session goes
+ * on, remember QoS 2 packet ids, and forget when told that there is no session. The store applies takes of the journal
+ * in order, some time later; a crash loses the rest. All that is random comes from the seed.
+ *
+ * What must hold: what was acknowledged reaches every lasting session that was subscribed; QoS 2 comes once; the order
+ * of a publisher's messages is kept; sessions and subscriptions that were confirmed are there; what was refused had no
+ * effect; and the journal, applied, is the broker's state.
+ */
+#ifndef TESTS_UNIT_CRASH_MODEL_H
+#define TESTS_UNIT_CRASH_MODEL_H
+
+#include "model_store.h"
+
+enum { ACTORS = 5, FILTERS = 5, IDS = 9, PUBLICATIONS_MAX = 400, TAKES_MAX = 64, WALL = 1700000000 };
+
+static const char *const model_topics[] = {"a", "b", "c"};
+#define RETAINED_TOPIC "kept/here"
+static const char *const model_filters[FILTERS] = {"a", "b", "+", "c", "a/#"};
+
+static bool model_matches(int filter, int topic) {
+    static const bool matches[FILTERS][3] = {
+        {true, false, false}, {false, true, false}, {true, true, true}, {false, false, true}, {true, false, false}};
+    return topic < 3 && matches[filter][topic];
+}
+
+/* How long its sessions last. */
+enum actor_kind { ACTOR_CLEAN, ACTOR_BRIEF, ACTOR_LASTING };
+
+enum holding { ABSENT, UNSURE, HELD };
+
+struct publication {
+    int publisher, topic; /* topic 3 is the retained one */
+    unsigned qos;
+    bool empty;
+    bool again; /* sent more than once */
+    bool acked, refused;
+    bool expected[ACTORS];   /* by a session that lasts, at QoS 1 or 2 */
+    bool from_first[ACTORS]; /* it was subscribed when this was sent first */
+};
+
+/* A publication of the actor that is not acknowledged; by packet id. */
+struct unacked {
+    int publication; /* index + 1, 0 for a free id */
+    bool released;   /* PUBREC has come */
+    unsigned order, connection;
+};
+
+struct actor {
+    struct client client;
+    enum actor_kind kind;
+    int version;
+    bool open, welcome;  /* has a connection; CONNACK was seen on it */
+    unsigned connection; /* number of the present one */
+    bool lasts;          /* it asked for a session that does */
+    bool goes_on;        /* its session outlives the connection */
+    bool wants_clean;    /* it forgot its session, and so asks until it hears that the broker did too */
+    unsigned dialled_at; /* history.failures then */
+    bool confirmed;      /* a CONNACK said that its session lasts, and it has not given it up */
+    struct unacked unacked[IDS];
+    bool receiving[4096]; /* QoS 2 packet ids between PUBLISH and PUBREL */
+    enum holding holding[FILTERS];
+    unsigned granted[FILTERS];
+    int request[FILTERS]; /* packet id of the last SUBSCRIBE or UNSUBSCRIBE; 0 if none is under way */
+    bool request_subscribes[FILTERS];
+    unsigned request_qos[FILTERS];
+    unsigned requested_at[FILTERS]; /* history.failures then */
+    bool got[PUBLICATIONS_MAX];     /* in this session */
+    bool got_at_qos_2[PUBLICATIONS_MAX];
+    int latest[ACTORS][3][3][3]; /* publication by publisher, topic, its QoS and that of the delivery */
+};
+
+struct history {
+    struct world world;
+    struct model_store store;
+    struct broker_journal takes[TAKES_MAX];
+    size_t take_count;
+    struct actor actors[ACTORS];
+    struct publication publications[PUBLICATIONS_MAX];
+    int publication_count;
+    unsigned orders;
+    uint64_t random, seed;
+    bool may_fail; /* the store does, at times */
+    bool failing;
+    bool in_doubt;     /* it failed, and what was confirmed meanwhile may not be on the disk yet */
+    unsigned failures; /* begun */
+    bool may_retain;
+    bool loses; /* memory runs short: what is acknowledged may be dropped */
+    unsigned crashes;
+    bool traced;
+};
+
+#define must(history, fact, what)                                                                                      \
+    do {                                                                                                               \
+        if (!(fact)) fail_msg("seed %llu: %s", (unsigned long long)(history)->seed, what);                             \
+    } while (0)
+
+/* What happens, for a look at one seed. */
+HELPER __attribute__((format(printf, 2, 3))) void trace(const struct history *history, const char *format, ...) {
+    va_list arguments;
+
+    if (!history->traced) return;
+    va_start(arguments, format);
+    vfprintf(stderr, format, arguments);
+    va_end(arguments);
+}
+
+HELPER unsigned chance(struct history *history, unsigned below) {
+    uint64_t x = history->random;
+
+    x ^= x << 13, x ^= x >> 7, x ^= x << 17;
+    history->random = x;
+    return (unsigned)((x * 0x2545F4914F6CDD1Dull >> 33) % below);
+}
+
+/* ---- the store ---- */
+
+HELPER void take_journal(struct history *history) {
+    if (history->take_count < TAKES_MAX &&
+        broker_take_journal(history->world.broker, &history->takes[history->take_count]))
+        history->take_count++;
+}
+
+/* One transaction of that many takes; returns the number of its last record. */
+HELPER uint64_t commit(struct history *history, size_t count) {
+    uint64_t last = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        for (size_t at = 0, size; at < history->takes[i].size; at += size) {
+            struct record record;
+            size = record_read(history->takes[i].bytes + at, history->takes[i].size - at, &record);
+            must(history, size > 0, "no record");
+            model_apply(&history->store, &record);
+        }
+        model_check(&history->store);
+        last = history->takes[i].last;
+        trace(history, "on the disk: record %llu\n", (unsigned long long)last);
+        free(history->takes[i].bytes);
+    }
+    history->take_count -= count;
+    memmove(history->takes, history->takes + count, history->take_count * sizeof history->takes[0]);
+    return last;
+}
+
+HELPER void write_some(struct history *history) {
+    size_t count = chance(history, (unsigned)history->take_count + 1);
+    uint64_t last;
+
+    if (count == history->take_count) history->in_doubt = history->failing;
+    last = commit(history, count);
+    if (last > 0) broker_durable(history->world.broker, history->world.now, last);
+}
+
+HELPER void write_all(struct history *history) {
+    for (;;) {
+        uint64_t last;
+        take_journal(history);
+        if (!history->failing) history->in_doubt = false;
+        if (history->take_count == 0) return;
+        last = commit(history, history->take_count);
+        broker_durable(history->world.broker, history->world.now, last);
+    }
+}
+
+/* ---- actors ---- */
+
+/* What was published on this connection stays. */
+HELPER void forget_session(struct actor *actor) {
+    for (int id = 0; id < IDS; id++)
+        if (actor->unacked[id].connection != actor->connection) actor->unacked[id] = (struct unacked){0};
+    memset(actor->receiving, 0, sizeof actor->receiving);
+    memset(actor->got, 0, sizeof actor->got);
+    memset(actor->got_at_qos_2, 0, sizeof actor->got_at_qos_2);
+    memset(actor->latest, 0, sizeof actor->latest);
+    actor->confirmed = false;
+}
+
+HELPER void expect_no_more(struct history *history, int who) {
+    for (int i = 0; i < history->publication_count; i++)
+        history->publications[i].expected[who] = history->publications[i].from_first[who] = false;
+}
+
+/* What was not read when the connection ends is lost. */
+HELPER void hang_up(struct actor *actor) {
+    if (!actor->open) return;
+    client_cut(&actor->client);
+    actor->open = actor->welcome = false;
+}
+
+HELPER void dial(struct history *history, int who, bool clean) {
+    struct actor *actor = &history->actors[who];
+    char id[2] = {(char)('A' + who), '\0'};
+    struct connect connect = {.id = id, .resume = actor->kind != ACTOR_CLEAN && !clean && !actor->wants_clean};
+
+    if (!connect.resume) actor->wants_clean = true;
+    if (actor->kind == ACTOR_LASTING) connect.properties = "11 ff ff ff ff";
+    if (actor->kind == ACTOR_BRIEF) connect.properties = "11 00 00 00 05";
+    actor->client = (struct client){.world = &history->world, .version = actor->version};
+    actor->client.handle =
+        broker_client_open(history->world.broker, history->world.now,
+                           &(struct broker_origin){.from_loopback = true, .address = "127.0.0.1:4711"});
+    if (actor->client.handle == 0) return; /* memory is short */
+    actor->open = true;
+    trace(history, "%c dials%s%s\n", 'A' + who, clean ? " clean" : "", connect.resume ? " to resume" : "");
+    actor->connection++;
+    actor->lasts = actor->kind == ACTOR_LASTING && (actor->version == 5 || connect.resume);
+    actor->dialled_at = history->failures;
+    /* A session without an interval ended with its connection. */
+    if (!connect.resume || !actor->goes_on) {
+        forget_session(actor);
+        expect_no_more(history, who);
+        for (int i = 0; i < FILTERS; i++)
+            actor->holding[i] = UNSURE;
+    }
+    /* It may have ended meanwhile, and a connection that heard nothing may have begun another. */
+    for (int i = 0; i < FILTERS && actor->kind == ACTOR_BRIEF; i++)
+        actor->holding[i] = UNSURE;
+    actor->goes_on = actor->kind != ACTOR_CLEAN && (actor->version == 5 || connect.resume);
+    memset(actor->request, 0, sizeof actor->request);
+    say_connect(&actor->client, &connect);
+}
+
+/* Who would have to get it now. Sent again, it counts for those only who were there each time. */
+HELPER void note_expected(struct history *history, int index, bool again) {
+    struct publication *publication = &history->publications[index];
+
+    for (int who = 0; who < ACTORS; who++) {
+        const struct actor *actor = &history->actors[who];
+        bool expected = false;
+        for (int i = 0; i < FILTERS; i++)
+            if (actor->holding[i] == HELD && actor->granted[i] > 0 && model_matches(i, publication->topic))
+                expected = true;
+        if (!again) publication->from_first[who] = expected;
+        expected = expected && actor->kind == ACTOR_LASTING && actor->confirmed;
+        publication->expected[who] = expected && (!again || publication->expected[who]);
+    }
+}
+
+HELPER void send_publication(struct history *history, int who, unsigned id, bool again) {
+    struct actor *actor = &history->actors[who];
+    int index = actor->unacked[id].publication - 1;
+    const struct publication *publication = &history->publications[index];
+    char payload[16];
+
+    note_expected(history, index, again);
+    history->publications[index].again = again;
+    trace(history, "%c publishes p%d topic %d q%u id %u%s\n", 'A' + who, index, publication->topic, publication->qos,
+          id, again ? " again" : "");
+    snprintf(payload, sizeof payload, publication->empty ? "" : "p%d", index);
+    say_publish(&actor->client,
+                &(struct publish){.topic = publication->topic == 3 ? RETAINED_TOPIC : model_topics[publication->topic],
+                                  .payload = payload,
+                                  .qos = publication->qos,
+                                  .id = id,
+                                  .retain = publication->topic == 3,
+                                  .dup = again});
+}
+
+HELPER void publish(struct history *history, int who, unsigned qos) {
+    struct actor *actor = &history->actors[who];
+    unsigned id = 0;
+
+    if (history->publication_count == PUBLICATIONS_MAX) return;
+    for (unsigned i = IDS; --i > 0;) {
+        if (actor->unacked[i].publication == 0) id = i;
+        /* Before CONNACK new ones would overtake those that are to be sent again. */
+        else if (!actor->welcome && actor->unacked[i].connection != actor->connection)
+            return;
+    }
+    if (id == 0) return;
+    history->publications[history->publication_count] = (struct publication){
+        .publisher = who, .topic = (int)chance(history, who == 0 && history->may_retain ? 4 : 3), .qos = qos};
+    /* Mixed with QoS 2, what comes again at QoS 1 may rightly be the later. */
+    if (history->publications[history->publication_count].topic == 3)
+        history->publications[history->publication_count].qos = qos = 1;
+    history->publications[history->publication_count].empty =
+        history->publications[history->publication_count].topic == 3 && chance(history, 3) == 0;
+    actor->unacked[id] = (struct unacked){
+        .publication = ++history->publication_count, .order = ++history->orders, .connection = actor->connection};
+    send_publication(history, who, id, false);
+    if (qos == 0) actor->unacked[id].publication = 0;
+}
+
+/* MQTT-4.4.0-1: in the order they were sent first. */
+HELPER void send_again(struct history *history, int who) {
+    struct actor *actor = &history->actors[who];
+    unsigned after = 0;
+
+    for (;;) {
+        unsigned next = 0;
+        for (unsigned id = 1; id < IDS; id++)
+            if (actor->unacked[id].publication != 0 && actor->unacked[id].order > after &&
+                (next == 0 || actor->unacked[id].order < actor->unacked[next].order))
+                next = id;
+        if (next == 0 || !actor->open) return;
+        after = actor->unacked[next].order;
+        if (actor->unacked[next].connection == actor->connection) continue;
+        actor->unacked[next].connection = actor->connection;
+        if (actor->unacked[next].released)
+            say_ack(&actor->client, 6, next);
+        else
+            send_publication(history, who, next, true);
+    }
+}
+
+HELPER void on_connack(struct history *history, int who, bool present) {
+    struct actor *actor = &history->actors[who];
+
+    actor->welcome = true;
+    if (!history->in_doubt && actor->dialled_at == history->failures) actor->wants_clean = false;
+    if (!present) {
+        must(history, !actor->confirmed, "a session that was confirmed is gone");
+        forget_session(actor);
+        expect_no_more(history, who);
+        for (int i = 0; i < FILTERS; i++)
+            actor->holding[i] = history->in_doubt || actor->request[i] != 0 ? UNSURE : ABSENT;
+    }
+    /* While the store fails a CONNACK confirms nothing new. */
+    if (!actor->lasts)
+        actor->confirmed = false;
+    else if (!history->in_doubt && actor->dialled_at == history->failures)
+        actor->confirmed = true;
+    send_again(history, who);
+}
+
+HELPER void on_granted(struct history *history, int who, int id, unsigned code, bool subscribed) {
+    struct actor *actor = &history->actors[who];
+
+    for (int i = 0; i < FILTERS; i++) {
+        if (actor->request[i] != id || actor->request_subscribes[i] != subscribed) continue;
+        actor->request[i] = 0;
+        actor->holding[i] = !subscribed ? ABSENT : code < 3 ? HELD : UNSURE;
+        if (history->in_doubt || actor->requested_at[i] != history->failures) actor->holding[i] = UNSURE;
+        if (subscribed && code < 3) must(history, code == actor->request_qos[i], "another QoS than asked for");
+        actor->granted[i] = code;
+    }
+}
+
+HELPER void on_delivery(struct history *history, int who, unsigned qos, unsigned id, bool retain, int index) {
+    struct actor *actor = &history->actors[who];
+    const struct publication *publication;
+    int *latest;
+
+    must(history, index >= 0 && index < history->publication_count, "a publication that nobody made");
+    publication = &history->publications[index];
+    latest = &actor->latest[publication->publisher][publication->topic % 3][publication->qos][qos];
+    must(history, !publication->refused, "what was refused is delivered");
+    must(history, qos <= publication->qos, "QoS raised");
+    if (qos == 2) {
+        must(history, id < sizeof actor->receiving, "a packet id out of the model");
+        if (actor->receiving[id]) return; /* the repetition of one that is under way */
+        actor->receiving[id] = true;
+    }
+    if (retain) return;
+    must(history, qos < 2 || !actor->got_at_qos_2[index], "QoS 2 twice");
+    actor->got_at_qos_2[index] = actor->got_at_qos_2[index] || qos == 2;
+    if (actor->got[index]) return;
+    actor->got[index] = true;
+    must(history, *latest <= index || !publication->from_first[who], "order");
+    if (*latest < index) *latest = index;
+}
+
+HELPER void on_publish_packet(struct history *history, int who, const char *text) {
+    struct actor *actor = &history->actors[who];
+    const char *id_at = strstr(text, " id="), *quote = strrchr(text, '\'');
+    unsigned qos = (unsigned)(strstr(text, " q")[2] - '0'), id = 0;
+    int index = -1;
+
+    while (quote > text && quote[-1] != '\'')
+        quote--;
+    if (id_at != NULL) id = (unsigned)strtoul(id_at + 4, NULL, 10);
+    if (sscanf(quote, "p%d", &index) == 1) on_delivery(history, who, qos, id, strstr(text, " retain") != NULL, index);
+    if (qos == 1) say_ack(&actor->client, 4, id);
+    if (qos == 2) say_ack(&actor->client, 5, id);
+}
+
+/* PUBACK and PUBREC. */
+HELPER void on_acknowledged(struct history *history, int who, unsigned id, unsigned reason, bool pubrec) {
+    struct actor *actor = &history->actors[who];
+    struct unacked *unacked = &actor->unacked[id < IDS ? id : 0];
+    struct publication *publication;
+
+    must(history, id > 0 && id < IDS && unacked->publication != 0, "an acknowledgement of nothing");
+    publication = &history->publications[unacked->publication - 1];
+    must(history, publication->qos == (pubrec ? 2 : 1), "the wrong acknowledgement");
+    if (reason >= 0x80) {
+        must(history, history->may_fail || history->loses, "refused");
+        /* Sent before it may have been taken, and not acknowledged in time. */
+        publication->refused = !publication->again && !history->loses;
+        unacked->publication = 0;
+        return;
+    }
+    publication->acked = true;
+    if (!pubrec) {
+        unacked->publication = 0;
+        return;
+    }
+    unacked->released = true;
+    say_ack(&actor->client, 6, id);
+}
+
+/* Reads and answers one packet; false if there is none. */
+HELPER bool hear(struct history *history, int who) {
+    struct actor *actor = &history->actors[who];
+    char text[512], word[16] = "";
+    unsigned id = 0, reason = 0;
+
+    next_packet(&actor->client, text, sizeof text);
+    if (text[0] == '\0') return false;
+    trace(history, "%c hears %s\n", 'A' + who, text);
+    sscanf(text, "%15s %u %x", word, &id, &reason);
+    must(history, actor->welcome || strcmp(word, "connack") == 0, "something before CONNACK");
+    if (strcmp(word, "connack") == 0) {
+        unsigned present = 0, code = 0;
+        sscanf(text, "connack present=%u %x", &present, &code);
+        if (code == 0) on_connack(history, who, present);
+    } else if (strcmp(word, "publish") == 0)
+        on_publish_packet(history, who, text);
+    else if (strcmp(word, "puback") == 0 || strcmp(word, "pubrec") == 0)
+        on_acknowledged(history, who, id, reason, word[3] == 'r');
+    else if (strcmp(word, "pubcomp") == 0)
+        actor->unacked[id < IDS ? id : 0].publication = 0;
+    else if (strcmp(word, "pubrel") == 0) {
+        actor->receiving[id] = false;
+        say_ack(&actor->client, 7, id);
+    } else if (strcmp(word, "suback") == 0)
+        on_granted(history, who, (int)id, reason, true);
+    else if (strcmp(word, "unsuback") == 0)
+        on_granted(history, who, (int)id, reason, false);
+    return true;
+}
+
+HELPER void check_end(struct history *history, int who) {
+    struct actor *actor = &history->actors[who];
+
+    if (!actor->open || !broker_client_ended(history->world.broker, actor->client.handle)) return;
+    hang_up(actor);
+}
+
+HELPER void listen_to(struct history *history, int who, unsigned packets) {
+    while (packets-- > 0 && history->actors[who].open && hear(history, who)) {
+    }
+    check_end(history, who);
+}
+
+HELPER void subscribe(struct history *history, int who, bool on) {
+    struct actor *actor = &history->actors[who];
+    int filter = (int)chance(history, FILTERS), id = 100 + (int)chance(history, 900);
+
+    actor->request[filter] = id;
+    actor->request_subscribes[filter] = on;
+    actor->request_qos[filter] = chance(history, 3);
+    actor->requested_at[filter] = history->failures;
+    /* Asked for again it stays, but which QoS holds is not known. */
+    actor->holding[filter] = UNSURE;
+    if (!on) /* what is under way may end with it: nothing more is owed for this filter */
+        for (int i = 0; i < history->publication_count; i++)
+            if (!history->publications[i].acked) history->publications[i].expected[who] = false;
+    trace(history, "%c %s %s q%u id %d\n", 'A' + who, on ? "subscribes to" : "leaves", model_filters[filter],
+          actor->request_qos[filter], id);
+    if (on)
+        say_subscribe(&actor->client, (unsigned)id, model_filters[filter], actor->request_qos[filter]);
+    else
+        say_unsubscribe(&actor->client, (unsigned)id, model_filters[filter]);
+}
+
+HELPER void act(struct history *history) {
+    int who = (int)chance(history, ACTORS);
+    struct actor *actor = &history->actors[who];
+
+    if (!actor->open) {
+        dial(history, who, chance(history, 12) == 0);
+        return;
+    }
+    switch (chance(history, 16)) {
+    case 0: hang_up(actor); break;
+    case 1:
+        say_disconnect(&actor->client);
+        check_end(history, who);
+        break;
+    case 2: { /* a second connection takes over; the first hears no more */
+        struct client old = actor->client;
+        actor->welcome = false;
+        actor->open = false;
+        dial(history, who, false);
+        client_forget(&old);
+        break;
+    }
+    case 3: subscribe(history, who, true); break;
+    case 4: subscribe(history, who, chance(history, 3) > 0); break;
+    case 5:
+    case 6:
+    case 7:
+    case 8:
+    case 9: publish(history, who, chance(history, actor->kind == ACTOR_BRIEF ? 2 : 3)); break;
+    default: listen_to(history, who, 1 + chance(history, 6)); break;
+    }
+    check_end(history, who);
+}
+
+/* ---- crashes ---- */
+
+HELPER void begin_broker(struct history *history) {
+    struct world *world = &history->world;
+
+    world->options =
+        (struct broker_options){.name = "edge-1", .epoch = ++history->crashes, .seed = 42, .durable = true};
+    world->broker = broker_new(&world->options, world->now);
+    assert_non_null(world->broker);
+    broker_set_wall_offset(world->broker, (int64_t)WALL * 1000);
+}
+
+/* The journal, applied, is the state; and the state, told anew, changes nothing. */
+HELPER void compare_state(struct history *history) {
+    struct model_store fresh;
+
+    broker_tick(history->world.broker, history->world.now);
+    write_all(history);
+    fresh = model_of(history->world.broker, history->world.now);
+    must(history, model_same(&history->store, &fresh), "the journal is not the state");
+    model_free(&history->store);
+    fresh.applied += history->store.applied;
+    history->store = fresh;
+}
+
+HELPER void crash(struct history *history) {
+    /* Of what the store had in hand some may be on the disk, though nobody was told. */
+    trace(history, "crash\n");
+    commit(history, chance(history, (unsigned)history->take_count + 1));
+    for (size_t i = 0; i < history->take_count; i++)
+        free(history->takes[i].bytes);
+    history->take_count = 0;
+    broker_free(history->world.broker);
+    for (int who = 0; who < ACTORS; who++) {
+        client_forget(&history->actors[who].client);
+        history->actors[who].open = history->actors[who].welcome = false;
+    }
+    history->failing = false;
+    history->world.now += chance(history, 2000);
+    begin_broker(history);
+    model_restore(&history->store, history->world.broker, history->world.now);
+    /* Told anew, the state has other numbers of messages, and is told to the store too. */
+    if (chance(history, 2) == 0) compare_state(history);
+}
+
+HELPER void store_step(struct history *history) {
+    if (history->may_fail && chance(history, 40) == 0) {
+        history->failing = !history->failing;
+        if (history->failing) {
+            history->in_doubt = true;
+            history->failures++;
+        }
+        broker_set_store_failing(history->world.broker, history->world.now, history->failing);
+        trace(history, "the store %s\n", history->failing ? "fails" : "works");
+    }
+    take_journal(history);
+    if (!history->failing) write_some(history);
+}
+
+/* ---- the whole ---- */
+
+HELPER void history_begin(struct history *history, uint64_t seed) {
+    history->seed = seed;
+    history->random = seed * 0x9E3779B97F4A7C15ull + 1;
+    history->world.now = 1000000000;
+    begin_broker(history);
+    for (int who = 0; who < ACTORS; who++) {
+        struct actor *actor = &history->actors[who];
+        actor->version = who % 2 == 0 ? 5 : 4;
+        actor->kind = who < 3 ? ACTOR_LASTING : who == 3 ? ACTOR_CLEAN : ACTOR_BRIEF;
+    }
+}
+
+HELPER void history_step(struct history *history) {
+    unsigned kind = chance(history, 100);
+
+    if (kind < 75)
+        act(history);
+    else if (kind < 95)
+        store_step(history);
+    else if (kind < 98)
+        pass(&history->world, chance(history, 3000));
+    else if (kind < 99 || chance(history, 2) == 0)
+        crash(history);
+    else
+        compare_state(history);
+}
+
+/* Everybody comes back and finishes what is under way. */
+HELPER void settle(struct history *history) {
+    history->failing = false;
+    broker_set_store_failing(history->world.broker, history->world.now, false);
+    for (int round = 0; round < 60; round++) {
+        write_all(history);
+        for (int who = 0; who < ACTORS; who++) {
+            if (!history->actors[who].open) dial(history, who, false);
+            write_all(history);
+            listen_to(history, who, 10000);
+        }
+        pass(&history->world, 10);
+    }
+}
+
+HELPER void check_owed(struct history *history) {
+    for (int i = 0; i < history->publication_count; i++)
+        for (int who = 0; who < ACTORS && !history->loses; who++)
+            if (history->publications[i].acked && history->publications[i].expected[who] &&
+                !history->actors[who].got[i])
+                fail_msg("seed %llu: publication %d of %d was acknowledged and did not reach %c",
+                         (unsigned long long)history->seed, i, history->publications[i].publisher, 'A' + who);
+}
+
+/* Publications to each topic show what each is subscribed to. */
+HELPER void check_subscriptions(struct history *history) {
+    struct client probe;
+    int first = history->publication_count;
+
+    client_connect(&history->world, &probe, 5, "probe");
+    for (int topic = 0; topic < 3 && history->publication_count < PUBLICATIONS_MAX; topic++) {
+        char payload[16];
+        history->publications[history->publication_count] = (struct publication){.publisher = 0, .topic = topic};
+        snprintf(payload, sizeof payload, "p%d", history->publication_count++);
+        say_publish(&probe, &(struct publish){.topic = model_topics[topic], .payload = payload});
+    }
+    client_cut(&probe);
+    for (int who = 0; who < ACTORS; who++) {
+        struct actor *actor = &history->actors[who];
+        listen_to(history, who, 10000);
+        for (int index = first; index < history->publication_count; index++) {
+            bool held = false, unsure = false;
+            for (int i = 0; i < FILTERS; i++) {
+                bool matches = model_matches(i, history->publications[index].topic);
+                held = held || (matches && actor->holding[i] == HELD);
+                unsure = unsure || (matches && actor->holding[i] == UNSURE);
+            }
+            if (!actor->welcome) continue;
+            must(history, !held || actor->got[index], "a subscription that was confirmed is gone");
+            must(history, held || unsure || !actor->got[index], "a subscription that was ended is there");
+        }
+    }
+}
+
+/* The last that was acknowledged, or one that came later. */
+HELPER void check_retained(struct history *history) {
+    struct client probe;
+    char text[512];
+    const char *at;
+    int acked = -1, shown = -1;
+    bool fits;
+
+    client_connect(&history->world, &probe, 5, "probe");
+    say_subscribe(&probe, 1, RETAINED_TOPIC, 0);
+    while (next_packet(&probe, text, sizeof text)[0] != '\0')
+        if ((at = strstr(text, "'p")) != NULL) shown = (int)strtol(at + 2, NULL, 10);
+    client_cut(&probe);
+    for (int i = 0; i < history->publication_count; i++)
+        if (history->publications[i].topic == 3 && history->publications[i].acked) acked = i;
+    fits = shown >= acked;
+    for (int i = acked < 0 ? 0 : acked; i < history->publication_count && shown < 0; i++)
+        if (history->publications[i].topic == 3 && history->publications[i].empty) fits = true;
+    must(history, fits, "the retained message is older than one that was acknowledged");
+}
+
+HELPER void history_end(struct history *history) {
+    for (int who = 0; who < ACTORS; who++)
+        hang_up(&history->actors[who]);
+    for (size_t i = 0; i < history->take_count; i++)
+        free(history->takes[i].bytes);
+    broker_free(history->world.broker);
+    model_free(&history->store);
+}
+
+#endif

@@ -1,0 +1,54 @@
+/* Crashes at any moment lose nothing that was acknowledged, and repeat nothing of QoS 2. */
+#include "crash_model.h"
+
+static struct history history;
+
+static void run(uint64_t seed, unsigned steps, bool may_fail) {
+    memset(&history, 0, sizeof history);
+    history.may_fail = may_fail;
+    history.may_retain = true;
+    history.traced = getenv("HOBNOB_TRACE") != NULL;
+    history_begin(&history, seed);
+    while (steps-- > 0)
+        history_step(&history);
+    settle(&history);
+    check_owed(&history);
+    check_retained(&history);
+    check_subscriptions(&history);
+    compare_state(&history);
+    history_end(&history);
+}
+
+static uint64_t seeds(uint64_t usual) {
+    const char *given = getenv("HOBNOB_SEEDS");
+
+    return given != NULL ? strtoull(given, NULL, 10) : usual;
+}
+
+/* HOBNOB_SEED runs one, told step by step with HOBNOB_TRACE, and HOBNOB_SEEDS that many. */
+static void run_all(bool may_fail) {
+    const char *one = getenv("HOBNOB_SEED");
+    uint64_t first = one != NULL ? strtoull(one, NULL, 10) : 1;
+    uint64_t count = one != NULL ? 1 : seeds(400);
+
+    for (uint64_t seed = first; seed < first + count; seed++)
+        run(seed, 300, may_fail);
+}
+
+static void what_is_acknowledged_outlives_crashes(void **state) {
+    (void)state;
+    run_all(false);
+}
+
+static void and_a_store_that_fails_at_times(void **state) {
+    (void)state;
+    run_all(true);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_acknowledged_outlives_crashes),
+        cmocka_unit_test(and_a_store_that_fails_at_times),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
