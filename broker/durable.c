@@ -37,6 +37,7 @@ struct record durable_session_record(const struct broker *broker, uint64_t now_m
     struct record record = {.type = RECORD_SESSION,
                             .session = session->number,
                             .client_id = text_of(session->client_id, session->client_id_size),
+                            .user_name = text_of(session->principal, session->principal_size),
                             .expiry_s = session->expiry_s,
                             .ends_wall_ms = clock_wall_of(broker, now_ms, session->expires_at_ms)};
 

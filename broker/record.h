@@ -57,7 +57,7 @@ struct record {
 
     /* RECORD_SESSION */
     struct record_text client_id;
-    struct record_text user_name; /* who may resume it; size 0: anonymous */
+    struct record_text user_name; /* whose certificate it takes to resume it; size 0: nobody's */
     uint32_t expiry_s;            /* session expiry interval, UINT32_MAX: never; at least 1 */
     uint64_t ends_wall_ms;        /* without a connection: when it expires. 0: connected, or never */
     bool has_will;

@@ -100,12 +100,22 @@ static bool is_of_a_connected(const struct record *record) {
            (record->has_will && record->will_due_wall_ms == 0);
 }
 
+static int set_principal(struct session *session, const struct record_text *name) {
+    if (name->size == 0) return 0;
+    session->principal = malloc(name->size);
+    if (session->principal == NULL) return -1;
+    memcpy(session->principal, name->bytes, name->size);
+    session->principal_size = (uint32_t)name->size;
+    return 0;
+}
+
 static enum outcome restore_session(struct broker *broker, uint64_t now_ms, const struct record *record) {
     struct restoring *restoring = broker->restoring;
     struct known *known;
 
     if (record->session == 0 || record->expiry_s == 0 || record->client_id.size == 0 ||
-        record->client_id.size > UINT16_MAX || find(restoring->sessions, record->session) != NULL ||
+        record->client_id.size > UINT16_MAX || record->user_name.size > UINT16_MAX ||
+        find(restoring->sessions, record->session) != NULL ||
         session_find(broker, record->client_id.bytes, record->client_id.size) != NULL)
         return LEFT_OUT;
     if (record->has_will && !publication_sound(&record->will, MQTT_WILL)) return LEFT_OUT;
@@ -113,6 +123,7 @@ static enum outcome restore_session(struct broker *broker, uint64_t now_ms, cons
     if (known == NULL) return MEMORY_SHORT;
     known->session = session_new(broker, record->client_id.bytes, record->client_id.size);
     if (known->session == NULL) return MEMORY_SHORT;
+    if (set_principal(known->session, &record->user_name) != 0) return MEMORY_SHORT;
     known->was_connected = is_of_a_connected(record);
     known->session->number = record->session;
     known->session->durable = true;

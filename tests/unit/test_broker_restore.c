@@ -350,6 +350,34 @@ static void a_client_that_comes_back_in_time_stops_its_will(void **state) {
     world_end(&world);
 }
 
+static void a_session_belongs_to_its_owner_as_before(void **state) {
+    struct broker_origin origin = {.address = "127.0.0.1:4711", .certificate_name = "plant"};
+    struct connect connect = {.id = "c", .resume = true, .properties = AN_HOUR};
+    struct world world;
+    struct client client;
+    struct model_store store = {0};
+    (void)state;
+
+    world_durable(&world);
+    client = (struct client){.world = &world, .version = 5};
+    client.handle = broker_client_open(world.broker, world.now, &origin);
+    say_connect(&client, &connect);
+    disk(&world, &store);
+    expect(&client, "connack present=0 00*");
+    client_forget(&client);
+    restart(&world, &store, 0);
+    connect_for(&world, &store, &client, &connect, "connack present=0 87*");
+    client_forget(&client);
+    client = (struct client){.world = &world, .version = 5};
+    client.handle = broker_client_open(world.broker, world.now, &origin);
+    say_connect(&client, &connect);
+    disk(&world, &store);
+    expect(&client, "connack present=1 00*");
+    client_cut(&client);
+    model_free(&store);
+    world_end(&world);
+}
+
 static void records_that_cannot_be_are_left_out_and_noted(void **state) {
     static const struct record_text a = {"a", 1}, bad = {"a/#/b", 5}, share = {"$share//a", 9};
     const struct record records[] = {
@@ -411,6 +439,7 @@ int main(void) {
         cmocka_unit_test(the_second_crash_does_not_prolong_an_absence),
         cmocka_unit_test(wills_are_due_after_the_crash),
         cmocka_unit_test(a_client_that_comes_back_in_time_stops_its_will),
+        cmocka_unit_test(a_session_belongs_to_its_owner_as_before),
         cmocka_unit_test(records_that_cannot_be_are_left_out_and_noted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
