@@ -204,6 +204,10 @@ void broker_set_memory_short(struct broker *broker, uint64_t now_ms, bool is_sho
     broker_settle(broker);
 }
 
+void broker_set_memory_used(struct broker *broker, uint64_t bytes) {
+    broker->memory_used = bytes;
+}
+
 void broker_stop(struct broker *broker, uint64_t now_ms) {
     broker->now_ms = now_ms;
     broker->stopping = true;

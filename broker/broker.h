@@ -218,6 +218,9 @@ bool broker_restart_journal(struct broker *broker, uint64_t now_ms);
  */
 void broker_set_memory_short(struct broker *broker, uint64_t now_ms, bool is_short);
 
+/* Bytes that the process has in memory, for $SYS. */
+void broker_set_memory_used(struct broker *broker, uint64_t bytes);
+
 /* Orderly end of the broker: every client gets DISCONNECT 0x8B (MQTT 5.0) and is ended, wills are not
  * sent, no new client is accepted. Fetch the output as usual. */
 void broker_stop(struct broker *broker, uint64_t now_ms);

@@ -39,6 +39,7 @@ struct broker {
     uint64_t seed;
     uint64_t now_ms; /* the latest seen, for what a door without time sets off */
     bool stopping, memory_short;
+    uint64_t memory_used; /* of the process, bytes; 0 if nobody has said */
 
     struct client_slot *slots;
     uint32_t slot_count, slot_capacity, slot_free; /* slot_free: position + 1 */

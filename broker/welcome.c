@@ -180,7 +180,8 @@ static void accept(struct broker *broker, uint64_t now_ms, struct client *client
 }
 
 /* Whether the client may have the session of this id, and what a new one must find room for. */
-static enum mqtt_reason check_session(struct broker *broker, struct client *client, const struct mqtt_connect *connect) {
+static enum mqtt_reason check_session(struct broker *broker, struct client *client,
+                                      const struct mqtt_connect *connect) {
     const struct session *session = session_find(broker, connect->client_id.bytes, connect->client_id.size);
 
     if (session != NULL && session->principal_size > 0 && !has_principal(session, principal_of(client))) {

@@ -53,6 +53,7 @@ static void write_metrics(const struct server *server, struct text *body) {
         return;
     }
     metrics.links = links;
+    if (server->memory != NULL) metrics.memory = memory_read(server->memory);
     broker_read_counters(broker, &metrics.broker);
     broker_read_peering_counters(broker, &metrics.peering);
     if (server->clients != NULL) clients_read_counters(server->clients, &metrics.clients);

@@ -92,6 +92,7 @@ struct config {
     } clients;
     struct broker_limits broker_limits; /* 0 where not given: the core's default */
     struct gossip_limits gossip_limits;
+    uint64_t memory_bytes_max; /* limits.memory_bytes_max; 0: memory_default_max() */
     enum log_level log_level;
 };
 

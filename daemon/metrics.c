@@ -31,6 +31,18 @@ static const struct row broker_rows[] = {
      BROKER(dropped_qos0)},
     {"hobnob_dropped_queue_full_total", COUNTER,
      "Publications at QoS 1 and 2 dropped since a session's queue was full.", BROKER(dropped_queue_full)},
+    {"hobnob_publications_refused_total", COUNTER,
+     "Publications at QoS 1 and 2 refused since the store could not keep them.", BROKER(publications_refused)},
+    {"hobnob_publications_denied_total", COUNTER, "Publications to topics that are not for clients: $SYS, $share.",
+     BROKER(publications_denied)},
+    {"hobnob_not_retained_total", COUNTER, "Publications that the store of retained messages did not take.",
+     BROKER(not_retained)},
+    {"hobnob_dropped_too_large_total", COUNTER, "Publications dropped for one client, which takes none that large.",
+     BROKER(dropped_too_large)},
+    {"hobnob_dropped_expired_total", COUNTER, "Queued publications dropped since their expiry interval was over.",
+     BROKER(dropped_expired)},
+    {"hobnob_reauthentications_refused_total", COUNTER, "Clients closed since they failed to authenticate again.",
+     BROKER(reauthentications_refused)},
     {"hobnob_bytes_received_total", COUNTER, "Bytes of MQTT from clients.", BROKER(bytes_received)},
     {"hobnob_bytes_sent_total", COUNTER, "Bytes of MQTT to clients.", BROKER(bytes_sent)},
 };
@@ -206,6 +218,24 @@ static void write_accepted(const struct clients_counters *clients, struct text *
                  clients->accepted[i]);
 }
 
+/* What happens at each limit stands in README. */
+static void write_limits(const struct broker_counters *broker, struct text *out) {
+    head(out, "hobnob_limit_reached_total", COUNTER,
+         "How often a limit refused, dropped or closed something, by limit.");
+    for (int i = 0; i < BROKER_AT_COUNT; i++)
+        text_add(out, "hobnob_limit_reached_total{limit=\"%s\"} %" PRIu64 "\n", broker_limit_name((enum broker_at)i),
+                 broker->at_limit[i]);
+}
+
+static void write_memory(const struct memory_state *memory, struct text *out) {
+    head(out, "hobnob_memory_bytes", GAUGE, "Memory of the process, resident.");
+    text_add(out, "hobnob_memory_bytes %" PRIu64 "\n", memory->resident);
+    head(out, "hobnob_memory_bytes_max", GAUGE, "limits.memory_bytes_max.");
+    text_add(out, "hobnob_memory_bytes_max %" PRIu64 "\n", memory->max);
+    head(out, "hobnob_memory_short", GAUGE, "1 while nothing that lasts is taken, since memory is at its limit.");
+    text_add(out, "hobnob_memory_short %d\n", memory->is_short ? 1 : 0);
+}
+
 void metrics_write(const struct metrics *metrics, struct text *out) {
     head(out, "hobnob_build_info", GAUGE, "Always 1; the version and the broker's name are in the labels.");
     text_add(out, "hobnob_build_info{version=\"");
@@ -221,7 +251,9 @@ void metrics_write(const struct metrics *metrics, struct text *out) {
     head(out, "hobnob_log_suppressed_total", COUNTER,
          "Log lines left out since their event had used up its allowance.");
     text_add(out, "hobnob_log_suppressed_total %" PRIu64 "\n", metrics->log_suppressed);
+    write_memory(&metrics->memory, out);
     write_rows(broker_rows, COUNT(broker_rows), &metrics->broker, out);
+    write_limits(&metrics->broker, out);
     write_rows(peering_rows, COUNT(peering_rows), &metrics->peering, out);
     write_links(metrics, out);
     if (metrics->gossip != NULL) {

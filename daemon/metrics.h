@@ -8,6 +8,7 @@
 #include "broker/broker.h"
 #include "broker/peering.h"
 #include "daemon/clients.h"
+#include "daemon/memory.h"
 #include "daemon/text.h"
 #include "daemon/web.h"
 #include "gossip/gossip.h"
@@ -19,6 +20,7 @@ struct metrics {
     uint64_t uptime_ms;
     bool ready;
     uint64_t log_suppressed;
+    struct memory_state memory;
     struct broker_counters broker;
     struct peering_counters peering;
     struct web_counters web;

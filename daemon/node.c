@@ -42,6 +42,7 @@ static bool make_broker(struct node *node, const struct node_options *options, u
         .private_filter_count = options->private_filter_count,
         .limits = options->broker_limits,
         .questions = options->questions,
+        .version = HOBNOB_VERSION,
     };
     memcpy(broker.id, node->id.bytes, sizeof(broker.id));
     node->broker = broker_new(&broker, now_ms);

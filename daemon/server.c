@@ -10,6 +10,7 @@
 
 #include "daemon/clients.h"
 #include "daemon/datagrams.h"
+#include "daemon/memory.h"
 #include "daemon/resolver.h"
 #include "daemon/web.h"
 
@@ -129,6 +130,7 @@ static void on_prepare(uv_prepare_t *prepare) {
     struct server *server = prepare->data;
     server_tell_wall(server);
     tell_if_alone(server);
+    if (!server->ended) memory_turn(server->memory);
     server_pump(server);
     clients_flush(server->clients);
     set_timer(server);
@@ -145,6 +147,7 @@ static void end(struct server *server) {
     server->ended = true;
     server->ready = false;
     clients_close(server->clients);
+    memory_close(server->memory);
     datagrams_close(server->datagrams);
     resolver_close(server->resolver);
     if (server->web != NULL) web_stop(server->web);
@@ -291,6 +294,11 @@ static bool start_store(struct server *server, char error[SERVER_ERROR_MAX]) {
 
 static bool start(struct server *server, char error[SERVER_ERROR_MAX]) {
     if (!start_store(server, error) || !make_node(server, error)) return false;
+    server->memory = memory_new(server, server->config->memory_bytes_max);
+    if (server->memory == NULL) {
+        snprintf(error, SERVER_ERROR_MAX, "memory is short: give the machine more");
+        return false;
+    }
     server->clients = clients_new(server, error);
     if (server->clients == NULL) return false;
     server->web = web_new(server, error);

@@ -24,6 +24,7 @@
 
 struct clients;
 struct datagrams;
+struct memory;
 struct resolver;
 struct web;
 
@@ -41,7 +42,8 @@ struct server {
     struct datagrams *datagrams; /* gossip; NULL for a broker alone */
     struct resolver *resolver;   /* bootstrap names; NULL for a broker alone */
     struct web *web;             /* links, admin */
-    uint64_t started_ms;         /* server_now_ms() at start */
+    struct memory *memory;
+    uint64_t started_ms; /* server_now_ms() at start */
     uint64_t epoch;
     bool ready;   /* all listeners and the store serve (/readyz) */
     bool leaving; /* SIGTERM came: no new clients, dials, or links */

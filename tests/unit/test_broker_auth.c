@@ -1,7 +1,7 @@
 /* Enhanced authentication (MQTT 5.0 section 4.12) and whose session it is.
  *
- * The method of these tests, COUNT, asks for numbers: the client must answer each with the next one, `steps` times. Data
- * is text. */
+ * The method of these tests, COUNT, asks for numbers: the client must answer each with the next one, `steps` times.
+ * Data is text. */
 #include "mqtt_client.h"
 
 static struct world world;
@@ -248,11 +248,10 @@ static void what_connect_said_holds_after_the_exchange(void **state) {
     client_connect(&world, &watcher, 4, "watcher");
     client_subscribe(&watcher, "will/#", 0);
     client_open(&world, &client, 5);
-    say_connect(&client, &(struct connect){.id = "w",
-                                           .keep_alive = 10,
-                                           .will_topic = "will/w",
-                                           .will_payload = "gone",
-                                           .properties = COUNT " 17 00"});
+    say_connect(
+        &client,
+        &(struct connect){
+            .id = "w", .keep_alive = 10, .will_topic = "will/w", .will_payload = "gone", .properties = COUNT " 17 00"});
     expect(&client, "auth 18 15=COUNT 16=0");
     say_auth(&client, 0x18, COUNT ONE);
     expect(&client, "auth 18*");
@@ -361,8 +360,8 @@ static void faults_while_connected(void **state) {
     static const struct {
         const char *hex, *answer;
     } rows[] = {
-        {"f0 0a 18 08 " COUNT, "disconnect 82"},      /* nothing was asked */
-        {"f0 0a 00 08 " COUNT, "disconnect 82"},      /* a client confirms nothing */
+        {"f0 0a 18 08 " COUNT, "disconnect 82"},         /* nothing was asked */
+        {"f0 0a 00 08 " COUNT, "disconnect 82"},         /* a client confirms nothing */
         {"f0 08 19 06 15 0003 4a5754", "disconnect 8c"}, /* MQTT-4.12.1-1 */
         {"f0 02 19 00", "disconnect 82"},
         {"f1 0a 19 08 " COUNT, "disconnect 81"},
