@@ -82,8 +82,8 @@ class MosquittoSub(Receiver):
         self.process.stdout.close()
 
 
-def mosquitto_pub(broker, topic, payload, qos=0, retain=False, version="mqttv311"):
-    command = ["mosquitto_pub", "-h", broker.host, "-p", str(broker.mqtt_port), "-t", topic, "-q", str(qos), "-V", version]
+def mosquitto_pub(broker, topic, payload, qos=0, retain=False, version="mqttv311", options=()):
+    command = ["mosquitto_pub", "-h", broker.host, "-p", str(broker.mqtt_port), "-t", topic, "-q", str(qos), "-V", version, *map(str, options)]
     command += ["-r"] if retain else []
     command += ["-s"] if payload else ["-n"]
     done = subprocess.run(in_namespace(broker.namespace, command), input=payload, capture_output=True, timeout=60)
@@ -101,7 +101,7 @@ class Paho(Receiver):
     """A paho client on its own thread, connected once the constructor returns (unless connect=False)."""
 
     def __init__(self, broker, client_id="", version=V5, clean=True, expiry_s=0, will=None, will_delay_s=0, keep_alive_s=60, websocket=False,
-                 connect=True, follow=None, connect_properties=None):
+                 connect=True, follow=None, connect_properties=None, tls=None):
         super().__init__()
         self.broker, self.version, self.dropped = broker, version, False
         self.connacks, self.subacks, self.disconnects, self.unsubacks = [], {}, [], set()
@@ -112,6 +112,8 @@ class Paho(Receiver):
                                   reconnect_on_failure=follow is not None, **options)
         if websocket:
             self.client.ws_set_options(path="/mqtt")
+        if tls:  # the arguments of tls_set(): ca_certs, certfile, keyfile
+            self.client.tls_set(**{key: str(value) for key, value in tls.items()})
         self.client.reconnect_delay_set(0.1, 0.2)
         if will:
             topic, payload, qos, retain = will
@@ -203,12 +205,14 @@ class Paho(Receiver):
 class MqttJs(Receiver):
     """MQTT.js in Node over WebSocket: subscribed once the constructor returns; publish() goes through the same connection."""
 
-    def __init__(self, broker, *filters, qos=0, version=5):
+    def __init__(self, broker, *filters, qos=0, version=5, ca=None):
         super().__init__()
         self.name = f"MQTT.js at {broker.name}"
-        url = f"ws://{broker.host}:{broker.ws_port}/mqtt"
+        url = f"{'wss' if ca else 'ws'}://{broker.host}:{broker.ws_port}/mqtt"
         self.process = subprocess.Popen([shutil.which("node"), str(Path(__file__).with_name("mqttjs.js")), url, str(version), str(qos), *filters],
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=dict(os.environ, NODE_PATH="/usr/share/nodejs"))  # where Debian's node-mqtt is
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, 
+                                        # where Debian's node-mqtt is, and whom it believes besides the system's authorities
+                                        env=dict(os.environ, NODE_PATH="/usr/share/nodejs", **({"NODE_EXTRA_CA_CERTS": str(ca)} if ca else {})))
         self.events = []
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
