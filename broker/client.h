@@ -53,7 +53,8 @@ struct client {
     uint16_t window;       /* QoS 1 and 2 publications it takes unacknowledged */
     uint16_t keep_alive_s; /* 0: none */
     uint8_t state, version;
-    uint8_t doom; /* why it is to be ended; 0 if it is not */
+    bool is_bridge; /* see MQTT_BRIDGE */
+    uint8_t doom;   /* why it is to be ended; 0 if it is not */
     bool ready;
     const char *why;             /* Reason String of its end; NULL: mqtt_reason_text() */
     bool no_problem_information; /* it wants no reason strings (MQTT 5.0 section 3.1.2.11.7) */

@@ -102,6 +102,8 @@ enum mqtt_reason mqtt_decode_connect(const struct mqtt_frame *frame, struct mqtt
     *out = (struct mqtt_connect){.packet_size_max = UINT32_MAX, .receive_max = UINT16_MAX, .will_expiry_s = UINT32_MAX};
     if (frame->flags != 0 || !reader_text(&reader, &name) || !reader_u8(&reader, &version)) return MQTT_MALFORMED;
     if (!view_is(name, "MQTT") && !view_is(name, "MQIsdp")) return MQTT_MALFORMED;
+    out->is_bridge = version == (MQTT_311 | MQTT_BRIDGE);
+    if (out->is_bridge) version = MQTT_311;
     out->version = version;
     if (!view_is(name, "MQTT") || (version != MQTT_311 && version != MQTT_50)) return MQTT_UNSUPPORTED_VERSION;
     if (!reader_u8(&reader, &flags)) return MQTT_MALFORMED;

@@ -65,6 +65,9 @@ enum mqtt_reason {
 };
 
 enum { MQTT_311 = 4, MQTT_50 = 5 }; /* protocol levels */
+/* Bridges of Mosquitto set this bit beside MQTT_311: their subscriptions are no local and retain as published, which
+ * 3.1.1 cannot say. */
+enum { MQTT_BRIDGE = 0x80 };
 
 /* reasons.c: what a Reason String says for this code when the place it happens knows no better; at most
  * MQTT_REASON_STRING_MAX bytes, NULL for success and codes that we never give. */
@@ -85,8 +88,8 @@ enum mqtt_framing mqtt_read_frame(const uint8_t *bytes, size_t size, struct mqtt
 /* ---- decoding: body is the packet without its fixed header ---- */
 
 struct mqtt_connect {
-    uint8_t version; /* as sent, set whenever the protocol name was one of MQTT's; 0 otherwise */
-    bool clean_start, has_will, will_retain, has_user_name, has_password;
+    uint8_t version; /* without MQTT_BRIDGE; set whenever the protocol name was one of MQTT's, 0 otherwise */
+    bool is_bridge, clean_start, has_will, will_retain, has_user_name, has_password;
     uint8_t will_qos;
     uint16_t keep_alive_s;
     struct mqtt_view client_id, will_topic /* valid however deep */, will_payload, user_name, password;

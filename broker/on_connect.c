@@ -9,8 +9,7 @@ static void refuse_malformed(struct broker *broker, uint64_t now_ms, struct clie
                              const struct mqtt_connect *connect, enum mqtt_reason reason) {
     uint8_t version = 0;
 
-    /* Bridges of Mosquitto set the highest bit, and on the answer of the level below it they try again without. */
-    if ((connect->version & 0x7F) >= MQTT_50)
+    if ((connect->version & ~MQTT_BRIDGE) >= MQTT_50)
         version = MQTT_50;
     else if (reason == MQTT_UNSUPPORTED_VERSION)
         version = MQTT_311; /* 3.1 and older know this answer too; for other faults 3.1.1 has none */

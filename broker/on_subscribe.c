@@ -7,10 +7,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct subscription subscription_of(uint8_t options, uint32_t identifier) {
+enum { NO_LOCAL = 4, RETAIN_AS_PUBLISHED = 8 };
+
+static struct subscription subscription_of(const struct client *client, uint8_t options, uint32_t identifier) {
+    if (client->is_bridge) options |= NO_LOCAL | RETAIN_AS_PUBLISHED;
     return (struct subscription){.qos = options & 3,
-                                 .no_local = options & 4,
-                                 .retain_as_published = options & 8,
+                                 .no_local = options & NO_LOCAL,
+                                 .retain_as_published = options & RETAIN_AS_PUBLISHED,
                                  .retain_handling = (options >> 4) & 3,
                                  .identifier = identifier};
 }
@@ -65,7 +68,7 @@ static struct held *held_new(struct client *client, struct mqtt_subscribe *subsc
             (struct held_filter){.text = text,
                                  .size = filter.size,
                                  .inner = (uint32_t)topic_share_split(text, filter.size),
-                                 .subscription = subscription_of(options, subscribe->identifier)};
+                                 .subscription = subscription_of(client, options, subscribe->identifier)};
         text += filter.size;
     }
     return held;

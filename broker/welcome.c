@@ -127,6 +127,7 @@ static void take_options(struct broker *broker, struct client *client, const str
     uint16_t keep_alive_max_s = (uint16_t)broker->limits.keep_alive_max_s;
 
     client->version = connect->version;
+    client->is_bridge = connect->is_bridge;
     client->packet_size_max = connect->packet_size_max;
     client->no_problem_information = connect->no_problem_information;
     client->window = connect->receive_max < broker->limits.inflight_max ? connect->receive_max

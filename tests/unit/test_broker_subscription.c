@@ -252,6 +252,33 @@ static void answers_fit_the_smallest_maximum(void **state) {
     expect_end(&small);
 }
 
+/* A bridge of Mosquitto hears nothing of what it brought, and sees what is retained. */
+static void bridge_of_311_has_the_options_it_cannot_ask_for(void **state) {
+    struct client bridge;
+    (void)state;
+
+    client_open(&world, &bridge, 4);
+    say_hex(&bridge, "10 12 0004 4d515454 84 00 0000 0006 627269646765");
+    expect(&bridge, "connack present=0 00");
+    client_subscribe(&bridge, "#", 1);
+    say_publish(&bridge, &(struct publish){.topic = "t", .payload = "own", .qos = 1, .id = 1});
+    expect(&bridge, "puback 1");
+    say_publish(&a, &(struct publish){.topic = "t", .payload = "1", .retain = true});
+    say_publish(&a, &(struct publish){.topic = "t", .payload = "2"});
+    expect(&bridge, "publish retain q0 t '1'");
+    expect(&bridge, "publish q0 t '2'");
+    client_cut(&bridge);
+    client_open(&world, &bridge, 4); /* the same session without the bit, whose subscription goes on as it was */
+    say_connect(&bridge, &(struct connect){.id = "bridge", .resume = true});
+    expect(&bridge, "connack present=1 00");
+    say_publish(&bridge, &(struct publish){.topic = "t", .payload = "own"});
+    expect_nothing(&bridge);
+    client_subscribe(&bridge, "u", 1);
+    say_publish(&bridge, &(struct publish){.topic = "u", .payload = "own"});
+    expect(&bridge, "publish q0 u 'own'");
+    client_cut(&bridge);
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
@@ -267,6 +294,7 @@ int main(void) {
         TEST(every_alias_up_to_the_maximum_is_taken),
         TEST(no_topic_alias_is_sent_to_a_client),
         TEST(answers_fit_the_smallest_maximum),
+        TEST(bridge_of_311_has_the_options_it_cannot_ask_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
