@@ -80,14 +80,10 @@ static uint32_t unacknowledged(const struct client *client) {
     return client->session->received_count + acks_held(client, ACK_PUBACK);
 }
 
-struct verdict admission_check(struct broker *broker, const struct client *client, const struct mqtt_publish *publish) {
+static struct verdict topic_verdict(struct broker *broker, const struct client *client,
+                                    const struct mqtt_publish *publish) {
     const char *topic = (const char *)publish->topic.bytes;
 
-    if (publish->qos > 0 && client->version >= MQTT_50 && unacknowledged(client) >= broker->limits.inflight_max) {
-        limit_reached(broker, BROKER_AT_INFLIGHT_MAX, "client at %s closed, it sent more at once than it may",
-                      client->origin.address);
-        return (struct verdict){ADMISSION_CLOSED, MQTT_RECEIVE_MAX_EXCEEDED, NULL}; /* section 3.3.4 */
-    }
     if (topic[0] == '$' && admission_topic_denied(topic, publish->topic.size)) {
         broker->counters.publications_denied++;
         return (struct verdict){ADMISSION_DROPPED, MQTT_NOT_AUTHORIZED, "$SYS and $share are not for clients"};
@@ -95,8 +91,21 @@ struct verdict admission_check(struct broker *broker, const struct client *clien
     if (admission_topic(broker, client, topic, publish->topic.size, MQTT_TOPIC_NAME_INVALID) != MQTT_SUCCESS)
         return (struct verdict){ADMISSION_REFUSED, MQTT_TOPIC_NAME_INVALID,
                                 "the topic name has more bytes or levels than the broker's limits allow"};
-    if (broker->memory_short) return memory_verdict(broker, client, publish);
     return (struct verdict){ADMISSION_GRANTED, MQTT_SUCCESS, NULL};
+}
+
+struct verdict admission_check(struct broker *broker, const struct client *client, const struct mqtt_publish *publish,
+                               bool topic_known) {
+    struct verdict verdict = {ADMISSION_GRANTED, MQTT_SUCCESS, NULL};
+
+    if (publish->qos > 0 && client->version >= MQTT_50 && unacknowledged(client) >= broker->limits.inflight_max) {
+        limit_reached(broker, BROKER_AT_INFLIGHT_MAX, "client at %s closed, it sent more at once than it may",
+                      client->origin.address);
+        return (struct verdict){ADMISSION_CLOSED, MQTT_RECEIVE_MAX_EXCEEDED, NULL}; /* section 3.3.4 */
+    }
+    if (!topic_known) verdict = topic_verdict(broker, client, publish);
+    if (verdict.admission == ADMISSION_GRANTED && broker->memory_short) return memory_verdict(broker, client, publish);
+    return verdict;
 }
 
 void admission_answer(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_publish *publish,

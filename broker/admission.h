@@ -27,8 +27,10 @@ struct verdict {
 /* One more publication has come: false if that is more than limits.publish_rate_max allows. A bucket of one second's
  * worth, kept as the time at which it will be full (ITU-T I.371, GCRA). */
 bool admission_rate(struct broker *broker, uint64_t now_ms, struct client *client);
-/* The publication is decoded, its alias resolved, and it is no repetition. Counts what is not granted. */
-struct verdict admission_check(struct broker *broker, const struct client *client, const struct mqtt_publish *publish);
+/* The publication is decoded, its alias resolved, and it is no repetition. Counts what is not granted. topic_known: one
+ * to that topic was granted before. */
+struct verdict admission_check(struct broker *broker, const struct client *client, const struct mqtt_publish *publish,
+                               bool topic_known);
 /* Whether topic and size are within the limits, for names and filters alike: 0, or the reason code, counted and noted.
  */
 enum mqtt_reason admission_topic(struct broker *broker, const struct client *client, const char *topic, size_t size,

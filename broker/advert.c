@@ -2,9 +2,17 @@
 
 #include <stdlib.h>
 
+/* Adverts are in the order of their publications, but for this part of their time. */
+enum { ORDER_SLACK = 16 };
+
 static void withdraw(struct federation *federation, struct advert *advert) {
+    federation->adverts_withdrawn++;
     names_remove(&federation->adverts, &advert->row.named);
     row_orphan(federation, &advert->row);
+}
+
+static uint64_t idle_ms(const struct federation *federation) {
+    return (uint64_t)federation->limits.advert_idle_s * 1000;
 }
 
 static struct advert *oldest(const struct federation *federation) {
@@ -13,21 +21,30 @@ static struct advert *oldest(const struct federation *federation) {
 
 static void set_timer(struct federation *federation) {
     struct advert *first = oldest(federation);
-    uint64_t due = first ? first->published_ms + (uint64_t)federation->limits.advert_idle_s * 1000 : UINT64_MAX;
+    uint64_t due = first ? first->published_ms + idle_ms(federation) : UINT64_MAX;
     timer_set(&federation->advert_timers, &federation->advert_timer, due);
 }
 
-struct advert *advert_touch(struct federation *federation, const char *topic, size_t size) {
+static void move_last(struct federation *federation, struct advert *advert) {
+    advert->published_ms = advert->moved_ms = federation->now_ms;
+    names_move_last(&federation->adverts, &advert->row.named);
+}
+
+void advert_touch(struct federation *federation, struct advert *advert) {
+    advert->published_ms = federation->now_ms;
+    if (advert->published_ms - advert->moved_ms > idle_ms(federation) / ORDER_SLACK) move_last(federation, advert);
+}
+
+struct advert *advert_of(struct federation *federation, const char *topic, size_t size) {
     struct advert *advert = (struct advert *)(void *)names_find(&federation->adverts, topic, size);
     if (advert) {
-        advert->published_ms = federation->now_ms;
-        names_move_last(&federation->adverts, &advert->row.named);
+        advert_touch(federation, advert);
         return advert;
     }
     advert = named_new(sizeof *advert, topic, size);
     if (!advert) return NULL;
     row_init(&advert->row, ROW_NEWPUB);
-    advert->published_ms = federation->now_ms;
+    advert->published_ms = advert->moved_ms = federation->now_ms;
     if (names_add(&federation->adverts, &advert->row.named)) {
         free(advert);
         return NULL;
@@ -39,15 +56,13 @@ struct advert *advert_touch(struct federation *federation, const char *topic, si
 }
 
 void adverts_tick(struct federation *federation) {
-    uint64_t idle_ms = (uint64_t)federation->limits.advert_idle_s * 1000;
     if (!timers_take(&federation->advert_timers, federation->now_ms)) return;
     for (;;) {
         struct advert *advert = oldest(federation);
-        if (!advert || advert->published_ms + idle_ms > federation->now_ms) break;
+        if (!advert || advert->published_ms + idle_ms(federation) > federation->now_ms) break;
         if (retained_has(federation->retained, advert->row.named.text, advert->row.named.size)) {
             /* It retains something: looked at again after another idle time. */
-            advert->published_ms = federation->now_ms;
-            names_move_last(&federation->adverts, &advert->row.named);
+            move_last(federation, advert);
         } else {
             withdraw(federation, advert);
         }

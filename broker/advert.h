@@ -7,11 +7,14 @@
 struct advert {
     struct row row;
     uint64_t published_ms;
-    uint64_t settled; /* federation.generation at which nobody had to be invited; 0 never */
+    uint64_t moved_ms; /* when it went to the end of the list of adverts: not at each publication */
+    uint64_t settled;  /* federation.generation at which nobody had to be invited; 0 never */
 };
 
 /* The topic is published to now: its advert, new or old; NULL when memory is short. */
-struct advert *advert_touch(struct federation *federation, const char *topic, size_t size);
+struct advert *advert_of(struct federation *federation, const char *topic, size_t size);
+/* The same for an advert that is known, and not withdrawn: federation.adverts_withdrawn says so. */
+void advert_touch(struct federation *federation, struct advert *advert);
 void adverts_tick(struct federation *federation);
 void adverts_deinit(struct federation *federation);
 

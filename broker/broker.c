@@ -43,7 +43,8 @@ struct broker *broker_new(const struct broker_options *options, uint64_t now_ms)
     federation.subs = broker->subs;
     federation.retained = broker->retained;
     if (broker->subs != NULL && broker->retained != NULL) broker->federation = federation_new(&federation, now_ms);
-    if (broker->federation == NULL) {
+    if (broker->federation != NULL) broker->routes = routes_new(broker->subs, broker->federation, options->seed);
+    if (broker->routes == NULL) {
         broker_free(broker);
         return NULL;
     }
@@ -68,6 +69,7 @@ void broker_free(struct broker *broker) {
     }
     assert(broker->shares.count == 0);
     names_deinit(&broker->shares);
+    routes_free(broker->routes);
     federation_free(broker->federation);
     retained_free(broker->retained);
     subs_free(broker->subs);
@@ -76,8 +78,6 @@ void broker_free(struct broker *broker) {
     journal_discard(&broker->journal);
     free(broker->paused);
     free(broker->slots);
-    free(broker->hits);
-    free(broker->hit_scratch);
     free(broker);
 }
 

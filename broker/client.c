@@ -170,8 +170,15 @@ void client_send(struct broker *broker, struct client *client, const void *packe
     client_mark_ready(broker, client);
 }
 
+static enum client_sent publication_sent(struct broker *broker, struct client *client) {
+    broker->counters.packets_sent++;
+    broker->counters.publications_sent++;
+    client_mark_ready(broker, client);
+    return CLIENT_SENT;
+}
+
 enum client_sent client_send_publish(struct broker *broker, struct client *client, const struct mqtt_sending *sending,
-                                     struct message *message) {
+                                     struct message *message, struct mqtt_view *encoded) {
     uint32_t packet_size;
     size_t head_size = mqtt_publish_head_size(sending, &packet_size);
     uint8_t *head;
@@ -187,11 +194,20 @@ enum client_sent client_send_publish(struct broker *broker, struct client *clien
         mqtt_encode_publish_head(head, sending);
         if (message->payload_size > 0) memcpy(head + head_size, message->payload, message->payload_size);
         output_commit(&client->output, packet_size);
+        *encoded = (struct mqtt_view){.bytes = head, .size = packet_size};
     }
-    broker->counters.packets_sent++;
-    broker->counters.publications_sent++;
-    client_mark_ready(broker, client);
-    return CLIENT_SENT;
+    return publication_sent(broker, client);
+}
+
+enum client_sent client_send_encoded(struct broker *broker, struct client *client, struct mqtt_view packet) {
+    uint8_t *room;
+
+    if (packet.size > client->packet_size_max) return CLIENT_TOO_LARGE;
+    room = output_reserve(&client->output, &broker->chunks, packet.size);
+    if (room == NULL) return CLIENT_NO_MEMORY;
+    memcpy(room, packet.bytes, packet.size);
+    output_commit(&client->output, packet.size);
+    return publication_sent(broker, client);
 }
 
 static const char *words(const struct client *client, enum mqtt_reason reason) {

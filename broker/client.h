@@ -5,6 +5,7 @@
 #include "broker/mqtt.h"
 #include "broker/output.h"
 #include "broker/retained.h"
+#include "broker/routes.h"
 #include "broker/timers.h"
 
 struct acks;
@@ -29,6 +30,7 @@ struct client {
     struct partial *partial;   /* the packet that has not arrived whole; NULL if none */
     struct mqtt_view *aliases; /* topic_alias_max of them, owned, by alias - 1; NULL until the first */
     struct exchange *exchange; /* if it named an authentication method (connect.h) */
+    struct route_hint hint;    /* the topic it published to last */
     uint64_t heard_ms;         /* the last whole packet, or large piece of one */
     uint32_t packet_size_max;  /* the client's */
     uint32_t held_count;       /* SUBACKs that wait, or whose retained messages are not all sent */
@@ -92,9 +94,12 @@ void client_doom(struct broker *broker, struct client *client, enum mqtt_reason 
 void client_send(struct broker *broker, struct client *client, const void *packet, size_t size);
 
 enum client_sent { CLIENT_SENT, CLIENT_TOO_LARGE, CLIENT_NO_MEMORY };
-/* CLIENT_TOO_LARGE: larger than the client takes. */
+/* CLIENT_TOO_LARGE: larger than the client takes. encoded is where the packet lies until it is written, if in one
+ * piece; else it is left alone. */
 enum client_sent client_send_publish(struct broker *broker, struct client *client, const struct mqtt_sending *sending,
-                                     struct message *message);
+                                     struct message *message, struct mqtt_view *encoded);
+/* The same for the bytes of a whole PUBLISH. */
+enum client_sent client_send_encoded(struct broker *broker, struct client *client, struct mqtt_view packet);
 /* True while so much is unwritten that publications wait or are dropped. */
 bool client_output_full(const struct broker *broker, const struct client *client);
 void client_mark_ready(struct broker *broker, struct client *client);

@@ -103,7 +103,7 @@ static enum client_sent send_outgoing(struct broker *broker, uint64_t now_ms, st
         return CLIENT_SENT;
     }
     sending.expiry_left_s = message_expiry_left_s(outgoing->message, now_ms);
-    return client_send_publish(broker, session->client, &sending, outgoing->message);
+    return client_send_publish(broker, session->client, &sending, outgoing->message, &(struct mqtt_view){0});
 }
 
 static bool is_reachable(const struct broker *broker, const struct session *session) {

@@ -19,12 +19,6 @@ struct note {
     struct broker_note note;
 };
 
-/* A subscription identifier found while a publication is matched. */
-struct hit_identifier {
-    uint32_t identifier;
-    uint32_t next; /* position + 1, 0 at the end */
-};
-
 /* The lines about one limit: at most one in LIMIT_NOTE_MS, the others are counted. */
 enum { LIMIT_NOTE_MS = 10000 };
 struct limit_note {
@@ -71,10 +65,8 @@ struct broker {
     struct client *showing;     /* those that can take more retained messages now */
     uint32_t show_budget;       /* topics that may still be looked at before the next tick */
 
-    uint64_t publication; /* counts what is routed */
-    struct hit_identifier *hits;
-    uint32_t *hit_scratch; /* as large as hits */
-    uint32_t hit_count, hit_capacity;
+    struct routes *routes;
+    struct route_hint peers_hint; /* the topic of the last publication that came over a link */
 
     struct journal journal;
     struct restoring *restoring; /* between broker_restore() and broker_restored() */
@@ -116,8 +108,8 @@ void limit_reached(struct broker *broker, enum broker_at limit, const char *form
 void limit_notes_tick(struct broker *broker, uint64_t now_ms);
 
 /* route.c: a publication of a client here, or a will: retained if it says so, to sessions and peers. The message must
- * be borrowed or have no other holder yet: its stamp is set here. What is not borrowed is routed unless
- * only_if_retained says that it must be retained for that. */
+ * be borrowed or have no other holder yet: its stamp is set here. only_if_retained: without room
+ * in the store it is not routed. */
 enum routed {
     ROUTED = 0,
     ROUTED_NO_MEMORY = -1,    /* and nothing happened */
@@ -125,6 +117,9 @@ enum routed {
     ROUTED_NOT_STORED = -3,   /* never from route_local(): what must outlive a crash is not let in */
 };
 enum routed route_local(struct broker *broker, uint64_t now_ms, struct message *message, bool only_if_retained);
+/* The same for a publisher whose last topic is remembered. */
+enum routed route_publication(struct broker *broker, uint64_t now_ms, struct message *message, bool only_if_retained,
+                              struct route_hint *hint);
 /* True if this publication of QoS 1 or 2 would have to outlive a crash: it is to be retained, or a durable session
  * would get it. */
 bool route_lasts(const struct broker *broker, const struct message *message);

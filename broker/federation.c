@@ -116,15 +116,14 @@ bool federation_filter_is_local(const struct federation *federation, const char 
     return false;
 }
 
-static bool stays_here(const struct federation *federation, const struct message *message) {
-    return message->topic[0] == '$' || federation_private(federation, message->topic, message->topic_size);
+bool federation_keeps_here(const struct federation *federation, const char *topic, size_t size) {
+    return topic[0] == '$' || federation_private(federation, topic, size);
 }
 
 void federation_hit(struct federation *federation, uint64_t now_ms, struct subscriber *subscriber,
                     struct message *message) {
     struct peer *peer = (struct peer *)(void *)subscriber;
     federation->now_ms = now_ms;
-    if (stays_here(federation, message)) return;
     peer->hit = federation->publication;
     sender_publish(federation, peer, message);
 }
@@ -145,15 +144,30 @@ static void on_interested(void *context, struct subscriber *subscriber, const st
     publishing->open |= replay_hold(federation, peer, publishing->message);
 }
 
-void federation_published(struct federation *federation, uint64_t now_ms, struct message *message) {
+/* Changes whenever an advert is withdrawn, or a peer may have to be invited to what it was not before. */
+static uint64_t edition(const struct federation *federation) {
+    return federation->generation + federation->adverts_withdrawn;
+}
+
+/* True if nobody has to be told of the topic again before the edition changes. */
+static bool tell(struct federation *federation, struct message *message, struct advert *advert) {
+    struct publishing publishing = {.federation = federation, .message = message};
+    if (advert && advert->settled == federation->generation) return true;
+    subs_match(federation->peer_rows, message->topic, message->topic_size, on_interested, &publishing);
+    if (!advert || publishing.open) return false;
+    advert->settled = federation->generation;
+    return true;
+}
+
+void federation_published(struct federation *federation, uint64_t now_ms, struct message *message,
+                          struct topic_memo *memo) {
     federation->now_ms = now_ms;
-    if (!stays_here(federation, message)) {
-        struct advert *advert = advert_touch(federation, message->topic, message->topic_size);
-        if (!advert || advert->settled != federation->generation) {
-            struct publishing publishing = {.federation = federation, .message = message};
-            subs_match(federation->peer_rows, message->topic, message->topic_size, on_interested, &publishing);
-            if (advert && !publishing.open) advert->settled = federation->generation;
-        }
+    if (memo->edition == edition(federation)) {
+        if (memo->advert) advert_touch(federation, memo->advert);
+    } else {
+        bool kept_here = federation_keeps_here(federation, message->topic, message->topic_size);
+        memo->advert = kept_here ? NULL : advert_of(federation, message->topic, message->topic_size);
+        memo->edition = kept_here || tell(federation, message, memo->advert) ? edition(federation) : 0;
     }
     federation->publication++;
 }

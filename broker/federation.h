@@ -24,15 +24,27 @@ void federation_free(struct federation *federation);
 uint64_t federation_deadline_ms(const struct federation *federation);
 void federation_tick(struct federation *federation, uint64_t now_ms);
 
+/* What the peer side remembers of a topic, for whoever publishes to it again. Zero at first. */
+struct topic_memo {
+    uint64_t edition; /* of the peer side, when nobody had to be told of the topic */
+    struct advert *advert;
+};
+
 /* ---- client side -> peer side ---- */
 
+/* True for topics that never leave this broker: $ topics and private ones (options.private_filters). */
+bool federation_keeps_here(const struct federation *federation, const char *topic, size_t size);
+
 /* A subscriber of kind SUBSCRIBER_PEER was hit by a publication of a local client; called at most once per peer and
- * publication, whatever the number of its filters. Puts it into the peer's outbox. */
+ * publication, whatever the number of its filters, and not for topics that are kept here. Puts it into the peer's
+ * outbox.
+ */
 void federation_hit(struct federation *federation, uint64_t now_ms, struct subscriber *peer, struct message *message);
 /* A local client's publication (also a will) was matched, after all its federation_hit calls: adverts its topic,
- * invites peers whose interest matches and that were not hit, and keeps it for them (G4). Private topics are ignored
- * here. */
-void federation_published(struct federation *federation, uint64_t now_ms, struct message *message);
+ * invites peers whose interest matches and that were not hit, and keeps it for them (G4). memo is zero or what an
+ * earlier call for the same topic left there: it makes the call cheap as long as nothing changes. */
+void federation_published(struct federation *federation, uint64_t now_ms, struct message *message,
+                          struct topic_memo *memo);
 
 /* A local session holds one more, or one less, subscription to this filter. Counted per filter: the first makes an
  * interest and joins, the last starts the linger. federation_subscribed returns -1 when memory is short: other brokers
@@ -53,11 +65,11 @@ bool federation_private(const struct federation *federation, const char *topic, 
 /* ---- peer side -> client side (implemented by broker.c) ---- */
 
 /* A publication that came over a link, complete and new: goes to sessions only and, if retain is set, into the store by
- * its stamp; never to a peer. */
-void broker_deliver_from_peer(struct broker *broker, uint64_t now_ms, struct message *message);
+ * its stamp; never to a peer. Returns -1 when memory is short and nothing happened. */
+int broker_deliver_from_peer(struct broker *broker, uint64_t now_ms, struct message *message);
 /* Part of the retained snapshot that precedes a "joined": into the store by its stamp; sent to sessions only if it is
- * newer than what the store had (as a live publication that they missed). */
-void broker_merge_retained(struct broker *broker, uint64_t now_ms, struct message *message);
+ * newer than what the store had (as a live publication that they missed). Returns -1 as above. */
+int broker_merge_retained(struct broker *broker, uint64_t now_ms, struct message *message);
 /* Adds a line for the log, like snprintf. */
 void broker_note_add(struct broker *broker, enum broker_note_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -143,19 +143,21 @@ enum mqtt_reason mqtt_decode_publish(uint8_t version, const struct mqtt_frame *f
 
     *out = (struct mqtt_publish){
         .dup = frame->flags & 8, .retain = frame->flags & 1, .qos = (frame->flags >> 1) & 3, .expiry_s = UINT32_MAX};
-    if (out->qos == 3 || (out->qos == 0 && out->dup) || !reader_text(&reader, &out->topic)) return MQTT_MALFORMED;
+    if (out->qos == 3 || (out->qos == 0 && out->dup) || !reader_binary(&reader, &out->topic)) return MQTT_MALFORMED;
     if (out->qos > 0 && !reader_u16(&reader, &out->packet_id)) return MQTT_MALFORMED;
     if (out->qos > 0 && out->packet_id == 0) return MQTT_PROTOCOL_ERROR; /* MQTT-2.2.1-3 */
     reason = read_properties(version, MQTT_PUBLISH, &reader, &out->properties);
     if (reason == MQTT_SUCCESS) reason = take_publish_properties(out);
     if (reason != MQTT_SUCCESS) return reason;
-    if (out->topic.size == 0) {
-        if (out->topic_alias == 0) return version < MQTT_50 ? MQTT_MALFORMED : MQTT_PROTOCOL_ERROR;
-    } else if (topic_has_wildcard((const char *)out->topic.bytes, out->topic.size)) {
-        return MQTT_TOPIC_NAME_INVALID; /* MQTT-3.3.2-2 */
-    }
+    if (out->topic.size == 0 && out->topic_alias == 0) return version < MQTT_50 ? MQTT_MALFORMED : MQTT_PROTOCOL_ERROR;
     reader_take(&reader, (uint32_t)reader_left(&reader), &out->payload);
     return MQTT_SUCCESS;
+}
+
+enum mqtt_reason mqtt_check_topic(struct mqtt_view topic) {
+    if (!topic_utf8_valid((const char *)topic.bytes, topic.size)) return MQTT_MALFORMED;
+    return topic_has_wildcard((const char *)topic.bytes, topic.size) ? MQTT_TOPIC_NAME_INVALID /* MQTT-3.3.2-2 */
+                                                                     : MQTT_SUCCESS;
 }
 
 /* Which reason codes a client may send in an acknowledgement (tables 3-4, 3-5, 3-6, 3-7). */

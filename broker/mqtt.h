@@ -108,7 +108,7 @@ struct mqtt_publish {
     uint8_t qos;
     uint16_t packet_id;          /* 0 for QoS 0 */
     uint16_t topic_alias;        /* 0 if none */
-    struct mqtt_view topic;      /* valid however deep, or empty with an alias */
+    struct mqtt_view topic;      /* not looked into, or empty with an alias */
     struct mqtt_view properties; /* checked, as encoded */
     bool has_hop_properties;     /* some of them must not be passed on, see props_strip() */
     uint32_t expiry_s;           /* UINT32_MAX if none */
@@ -116,6 +116,9 @@ struct mqtt_publish {
 };
 enum mqtt_reason mqtt_decode_publish(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body,
                                      struct mqtt_publish *out);
+/* Why this topic, which is not empty, must be refused however deep it may be: the part of decoding a PUBLISH that is
+ * needed once for each topic. */
+enum mqtt_reason mqtt_check_topic(struct mqtt_view topic);
 
 struct mqtt_ack {
     uint16_t packet_id;

@@ -81,7 +81,7 @@ static bool is_refused(struct broker *broker, const struct session *session, con
            ((message->qos == 2 && session->durable) || route_lasts(broker, message));
 }
 
-static enum routed publish_on(struct broker *broker, uint64_t now_ms, const struct client *client,
+static enum routed publish_on(struct broker *broker, uint64_t now_ms, struct client *client,
                               const struct mqtt_publish *publish) {
     struct message message = message_of(now_ms, client, publish);
     uint8_t small[STRIP_SMALL], *large = NULL;
@@ -95,7 +95,7 @@ static enum routed publish_on(struct broker *broker, uint64_t now_ms, const stru
     } else if (message.qos == 2 && session_received_add(client->session, publish->packet_id) < 0) {
         routed = ROUTED_NO_MEMORY;
     } else {
-        routed = route_local(broker, now_ms, &message, only_if_retained);
+        routed = route_publication(broker, now_ms, &message, only_if_retained, &client->hint);
         if (routed != ROUTED && message.qos == 2) session_received_remove(client->session, publish->packet_id);
     }
     if (routed == ROUTED && message.qos == 2) durable_received(broker, client->session, publish->packet_id);
@@ -142,12 +142,16 @@ void on_publish(struct broker *broker, uint64_t now_ms, struct client *client, c
     uint64_t before = broker->journal.last;
     struct verdict verdict;
     enum mqtt_reason reason;
+    bool known; /* the topic is that of the last publication, and was looked into then */
 
     if (!admission_rate(broker, now_ms, client)) {
         client_limit(broker, now_ms, client, BROKER_AT_PUBLISH_RATE_MAX, MQTT_RATE_TOO_HIGH, NULL);
         return;
     }
     reason = mqtt_decode_publish(client->version, frame, body, &publish);
+    known =
+        reason == MQTT_SUCCESS && routes_hints(broker->routes, &client->hint, publish.topic.bytes, publish.topic.size);
+    if (reason == MQTT_SUCCESS && !known && publish.topic.size > 0) reason = mqtt_check_topic(publish.topic);
     if (reason == MQTT_SUCCESS) reason = resolve_alias(broker, client, &publish);
     if (reason != MQTT_SUCCESS) {
         client_fault(broker, now_ms, client, reason);
@@ -158,7 +162,7 @@ void on_publish(struct broker *broker, uint64_t now_ms, struct client *client, c
         acknowledge(broker, client, &publish, client->session->durable ? before : 0);
         return;
     }
-    verdict = admission_check(broker, client, &publish);
+    verdict = admission_check(broker, client, &publish, known);
     if (verdict.admission != ADMISSION_GRANTED) {
         admission_answer(broker, now_ms, client, &publish, &verdict);
         return;

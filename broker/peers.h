@@ -124,7 +124,7 @@ struct federation {
     bool dial_due;      /* some peer may want a dial */
 
     struct names interests; /* of struct interest */
-    struct names adverts;   /* of struct advert, the one published to longest ago first */
+    struct names adverts;   /* of struct advert, about in the order of their last publications */
     struct subs *interest_tree, *peer_rows;
     struct row *row_queue, *unsequenced;
     struct row *row_given; /* the filter of the last row change given is its */
@@ -134,7 +134,8 @@ struct federation {
     struct barrier *barriers, *released;
     uint64_t barrier_numbers;
 
-    uint64_t generation;  /* changes with anything after which somebody more may have to be invited */
+    uint64_t generation; /* changes with anything after which somebody more may have to be invited */
+    uint64_t adverts_withdrawn;
     uint64_t publication; /* number of the one being published */
     struct timers link_timers, peer_timers, linger_timers, barrier_timers;
     struct timer advert_timer;

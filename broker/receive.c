@@ -152,15 +152,12 @@ static bool take_publication(struct federation *federation, struct peer *peer, c
         plain.retain = false;
     }
     struct message message = message_of(federation, peer, publication);
-    if ((message.qos > 0 || message.retain) && !message_keep(&message)) return false;
     if (publication->retain) broker_clock_seen(federation->broker, federation->now_ms, &message.stamp);
     peer->totals.publications_received++;
-    if (publication->snapshot)
-        broker_merge_retained(federation->broker, federation->now_ms, &message);
-    else
-        broker_deliver_from_peer(federation->broker, federation->now_ms, &message);
+    int result = publication->snapshot ? broker_merge_retained(federation->broker, federation->now_ms, &message)
+                                       : broker_deliver_from_peer(federation->broker, federation->now_ms, &message);
     message_return(&message);
-    return true;
+    return result == 0;
 }
 
 /* What is passed on to clients as it stands has to be what a publisher may send. */

@@ -55,11 +55,6 @@ struct session {
     uint32_t expiry_s;    /* UINT32_MAX: never */
     uint64_t expires_at_ms;
 
-    /* How the publication under way reaches it, gathered from all its matching subscriptions. */
-    uint8_t hit_qos;
-    bool hit_retain;
-    uint32_t hit_identifiers; /* position + 1 in broker.hits */
-
     /* Who it belongs to: the name in a verified client certificate. Nobody else may have it; size 0: whoever comes. */
     char *principal;
     uint32_t principal_size;
@@ -94,12 +89,19 @@ bool session_holds(const struct broker *broker, const struct session *session, c
 
 /* ---- delivery.c: what goes to the client ---- */
 
+/* The packets of one publication at QoS 0 without subscription identifiers, by version (MQTT 5.0 or not) and retain:
+ * encoded for the first who gets it, they are copied from there. Good while nothing is written. */
+struct encodings {
+    struct mqtt_view packets[2][2];
+};
+
 struct delivery {
     uint8_t qos;
     bool retain;
     const uint32_t *identifiers;
     size_t identifier_count;
     struct share_member *member; /* of the shared subscription it comes through; NULL if through none */
+    struct encodings *encodings; /* NULL if there is only one to deliver to */
 };
 enum session_readiness {
     SESSION_FULL,   /* would be dropped */

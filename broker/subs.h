@@ -16,10 +16,10 @@ struct subs;
 enum subscriber_kind { SUBSCRIBER_SESSION, SUBSCRIBER_SHARE, SUBSCRIBER_PEER };
 struct subscriber {
     enum subscriber_kind kind;
-    /* Scratch of the caller of subs_match, e.g. the number of the last publication that reached it, to give one copy
-     * for overlapping filters. */
+    /* Scratch of the caller of subs_match, to gather overlapping filters: the last walk that met it, and its place
+     * there. */
     uint64_t seen;
-    void *hit;
+    uint32_t position;
 };
 
 struct subscription {

@@ -47,7 +47,7 @@ struct client {
     uint16_t packet_id;
     uint32_t published;
     uint8_t *in; /* what it is about to send */
-    size_t in_size, in_capacity;
+    size_t in_size, in_capacity, batch_size;
     size_t skip; /* bytes to come of a packet that was answered */
 };
 
@@ -236,7 +236,8 @@ static struct client *add_client(struct bench *bench, const char *kind, unsigned
     assert(bench->client_count <= CLIENTS_MAX);
     client->number = number;
     client->subscribes = kind[0] == 's';
-    client->handle = broker_client_open(bench->broker, bench->now_ms, &(struct broker_origin){true, "127.0.0.1", NULL});
+    client->handle = broker_client_open(bench->broker, bench->now_ms,
+                                        &(struct broker_origin){.from_loopback = true, .address = "127.0.0.1"});
     assert(client->handle > 0 && client->handle <= CLIENTS_MAX);
     bench->by_handle[client->handle] = client;
     snprintf(id, sizeof id, "%s-%u", kind, number);
@@ -291,14 +292,20 @@ static void begin(struct bench *bench) {
     settle(bench);
 }
 
+/* The same bytes again where nothing in them would be different, so that making them is not measured. */
 static void publish(struct bench *bench, struct client *client) {
     char topic[64];
 
+    bench->messages -= bench->batch;
+    if (bench->plan->qos == 0 && client->published > 0 && bench->batch % bench->topics == 0) {
+        client->in_size = client->batch_size;
+        return;
+    }
     for (unsigned i = 0; i < bench->batch; i++) {
         snprintf(topic, sizeof topic, "site/%u/bench/%u", client->number, client->published++ % bench->topics);
         put_publish(bench, client, topic, bench->plan->qos, false);
-        bench->messages--;
     }
+    client->batch_size = client->in_size;
 }
 
 static void run(struct bench *bench) {

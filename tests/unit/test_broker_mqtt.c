@@ -154,7 +154,8 @@ static void decode_any(uint8_t version, const uint8_t *bytes, size_t size) {
         }
         break;
     case MQTT_PUBLISH:
-        if (mqtt_decode_publish(version, &frame, body, &publish) == MQTT_SUCCESS) {
+        if (mqtt_decode_publish(version, &frame, body, &publish) == MQTT_SUCCESS &&
+            (publish.topic.size == 0 || mqtt_check_topic(publish.topic) == MQTT_SUCCESS)) {
             inside(publish.topic, bytes, size);
             inside(publish.properties, bytes, size);
             inside(publish.payload, bytes, size);

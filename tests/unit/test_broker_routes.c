@@ -1,0 +1,249 @@
+/* Where publications go is the same whether it was kept or is looked up, and what is kept is bounded. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "broker/routes.h"
+#include "broker/topic.h"
+
+enum { SUBSCRIBERS = 12, FILTERS = 60, HINTS = 3 };
+
+/* The model: every subscription, matched one by one. */
+struct held {
+    bool there;
+    struct subscription subscription;
+};
+
+struct fixture {
+    struct subs *subs;
+    struct retained *retained;
+    struct federation *federation;
+    struct routes *routes;
+    struct subscriber subscribers[SUBSCRIBERS];
+    struct held held[SUBSCRIBERS][FILTERS];
+    char filters[FILTERS][32];
+    struct route_hint hints[HINTS];
+    uint64_t random;
+};
+
+static unsigned roll(struct fixture *fixture, unsigned sides) {
+    fixture->random = fixture->random * 6364136223846793005u + 1442695040888963407u;
+    return (unsigned)(fixture->random >> 33) % sides;
+}
+
+static void random_path(struct fixture *fixture, char out[32], bool wildcards) {
+    static const char *const levels[] = {"a", "b", "", "own", "+", "#"};
+    unsigned depth = 1 + roll(fixture, 3);
+
+    out[0] = '\0';
+    for (unsigned i = 0; i < depth; i++) {
+        unsigned level = roll(fixture, wildcards ? 6 : 4);
+        snprintf(out + strlen(out), 32 - strlen(out), "%s%s", i > 0 ? "/" : "", levels[level]);
+        if (level == 5) break;
+    }
+    if (out[0] == '\0') snprintf(out, 32, "a");
+}
+
+static int begin(void **state) {
+    static const char *const privates[] = {"own/#"};
+    struct broker_options options = {
+        .name = "edge-1", .epoch = 1, .private_filters = privates, .private_filter_count = 1};
+    struct fixture *fixture = calloc(1, sizeof *fixture);
+
+    fixture->random = 7;
+    fixture->subs = subs_new(1);
+    fixture->retained = retained_new(1 << 20, 100, 1);
+    fixture->federation = federation_new(
+        &(struct federation_options){.options = &options, .subs = fixture->subs, .retained = fixture->retained}, 0);
+    fixture->routes = routes_new(fixture->subs, fixture->federation, 1);
+    for (unsigned i = 0; i < FILTERS; i++)
+        random_path(fixture, fixture->filters[i], true);
+    for (unsigned i = 0; i < SUBSCRIBERS; i++)
+        fixture->subscribers[i].kind = i < 2 ? SUBSCRIBER_PEER : SUBSCRIBER_SESSION;
+    *state = fixture;
+    return 0;
+}
+
+static int end(void **state) {
+    struct fixture *fixture = *state;
+
+    routes_free(fixture->routes);
+    federation_free(fixture->federation);
+    retained_free(fixture->retained);
+    subs_free(fixture->subs);
+    free(fixture);
+    return 0;
+}
+
+static void change(struct fixture *fixture) {
+    unsigned who = roll(fixture, SUBSCRIBERS), what = roll(fixture, FILTERS);
+    const char *filter = fixture->filters[what];
+    struct held *held = &fixture->held[who][what];
+
+    for (unsigned i = 0; i < what; i++)
+        if (strcmp(fixture->filters[i], filter) == 0) return; /* the same once more */
+    if (held->there && roll(fixture, 2) == 0) {
+        assert_int_equal(subs_remove(fixture->subs, filter, strlen(filter), &fixture->subscribers[who]), SUBS_OK);
+        held->there = false;
+        return;
+    }
+    held->there = true;
+    held->subscription = (struct subscription){.qos = (uint8_t)roll(fixture, 3),
+                                               .no_local = roll(fixture, 3) == 0,
+                                               .retain_as_published = roll(fixture, 2) == 0,
+                                               .identifier = roll(fixture, 2) * (1 + what)};
+    if (who < 2) held->subscription = (struct subscription){.qos = 2};
+    assert_true(subs_add(fixture->subs, filter, strlen(filter), &fixture->subscribers[who], &held->subscription) >= 0);
+}
+
+/* What one subscriber gets of a publication, as text. */
+struct outcome {
+    bool gets;
+    unsigned qos, retain;
+    uint64_t identifiers; /* one bit each */
+};
+
+static struct outcome by_model(const struct fixture *fixture, unsigned who, const char *topic, bool own) {
+    struct outcome outcome = {0};
+
+    if (who < 2 && (strncmp(topic, "own/", 4) == 0 || strcmp(topic, "own") == 0)) return outcome;
+    for (unsigned i = 0; i < FILTERS; i++) {
+        const struct held *held = &fixture->held[who][i];
+        if (!held->there || (own && held->subscription.no_local) ||
+            !topic_matches(fixture->filters[i], strlen(fixture->filters[i]), topic, strlen(topic)))
+            continue;
+        outcome.gets = true;
+        if (held->subscription.qos > outcome.qos) outcome.qos = held->subscription.qos;
+        outcome.retain |= held->subscription.retain_as_published;
+        if (held->subscription.identifier > 0) outcome.identifiers |= 1ull << held->subscription.identifier;
+    }
+    return outcome;
+}
+
+static struct outcome by_route(const struct fixture *fixture, const struct route *route, unsigned who, bool own) {
+    struct outcome outcome = {0};
+
+    for (uint32_t i = 0; i < route->receiver_count; i++) {
+        const struct receiver *receiver = &route->receivers[i];
+        if (receiver->subscriber != &fixture->subscribers[who] ||
+            (receiver->scope != RECEIVES_ALL && (receiver->scope == RECEIVES_OWN) != own))
+            continue;
+        assert_false(outcome.gets); /* one copy */
+        outcome = (struct outcome){.gets = true, .qos = receiver->qos, .retain = receiver->retain_as_published};
+        assert_true(receiver->qos <= route->qos);
+        for (unsigned n = 0; n < receiver->identifier_count; n++) {
+            uint64_t bit = 1ull << route->identifiers[receiver->identifier_at + n];
+            assert_false(outcome.identifiers & bit);
+            outcome.identifiers |= bit;
+        }
+    }
+    return outcome;
+}
+
+static void publish(struct fixture *fixture, const char *topic) {
+    struct route *route = routes_find(fixture->routes, topic, strlen(topic), &fixture->hints[roll(fixture, HINTS)]);
+
+    assert_non_null(route);
+    for (unsigned who = 0; who < SUBSCRIBERS; who++) {
+        for (int own = 0; own < 2; own++) {
+            struct outcome expected = by_model(fixture, who, topic, own), found = by_route(fixture, route, who, own);
+            assert_int_equal(found.gets, expected.gets);
+            assert_int_equal(found.retain, expected.retain);
+            assert_true(found.identifiers == expected.identifiers);
+            if (who >= 2) assert_int_equal(found.qos, expected.qos);
+        }
+    }
+}
+
+static void a_kept_route_is_what_the_tree_says(void **state) {
+    struct fixture *fixture = *state;
+    char topics[8][32];
+
+    for (unsigned round = 0; round < 4000; round++) {
+        if (round % 100 == 0)
+            for (unsigned i = 0; i < 8; i++)
+                random_path(fixture, topics[i], false);
+        if (roll(fixture, 4) == 0) change(fixture);
+        publish(fixture, topics[roll(fixture, 8)]);
+    }
+    assert_true(routes_count(fixture->routes) > 8);
+}
+
+static void a_topic_is_kept_from_its_second_publication_on(void **state) {
+    struct fixture *fixture = *state;
+
+    publish(fixture, "a/b");
+    assert_int_equal(routes_count(fixture->routes), 0);
+    publish(fixture, "a/b");
+    assert_int_equal(routes_count(fixture->routes), 1);
+    publish(fixture, "a/b");
+    assert_int_equal(routes_count(fixture->routes), 1);
+}
+
+static void a_hint_is_for_its_topic_alone(void **state) {
+    struct fixture *fixture = *state;
+    struct route_hint hint = {0};
+
+    assert_false(routes_hints(fixture->routes, &hint, "a/b", 3));
+    for (int i = 0; i < 3; i++)
+        routes_find(fixture->routes, "a/b", 3, &hint);
+    assert_true(routes_hints(fixture->routes, &hint, "a/b", 3));
+    assert_false(routes_hints(fixture->routes, &hint, "a/c", 3));
+    assert_false(routes_hints(fixture->routes, &hint, "a/", 2));
+    assert_ptr_equal(routes_find(fixture->routes, "a/b", 3, &hint), hint.route);
+}
+
+static void what_is_kept_is_bounded_and_hints_end_with_it(void **state) {
+    struct fixture *fixture = *state;
+    struct route_hint hint = {0};
+    char topic[32];
+    size_t most = 0;
+
+    for (int i = 0; i < 3; i++)
+        routes_find(fixture->routes, "first", 5, &hint);
+    assert_true(routes_hints(fixture->routes, &hint, "first", 5));
+    for (unsigned i = 0; i < 3u * (2 * ROUTES_MAX + 10); i++) {
+        snprintf(topic, sizeof topic, "topic/%u", i / 3);
+        assert_non_null(routes_find(fixture->routes, topic, strlen(topic), &fixture->hints[0]));
+        if (routes_count(fixture->routes) > most) most = routes_count(fixture->routes);
+    }
+    assert_int_equal(most, ROUTES_MAX);
+    assert_false(routes_hints(fixture->routes, &hint, "first", 5));
+    assert_non_null(routes_find(fixture->routes, "first", 5, &hint));
+}
+
+static void a_route_too_large_to_keep_is_found_all_the_same(void **state) {
+    struct fixture *fixture = *state;
+    unsigned count = ROUTE_BYTES_MAX / sizeof(struct receiver) + 1;
+    struct subscriber *crowd = calloc(count, sizeof *crowd);
+    struct route *route = NULL;
+
+    for (unsigned i = 0; i < count; i++)
+        subs_add(fixture->subs, "all", 3, &crowd[i], &(struct subscription){0});
+    for (int i = 0; i < 3; i++)
+        route = routes_find(fixture->routes, "all", 3, &fixture->hints[0]);
+    assert_non_null(route);
+    assert_int_equal(route->receiver_count, count);
+    assert_int_equal(routes_count(fixture->routes), 0);
+    for (unsigned i = 0; i < count; i++)
+        subs_remove(fixture->subs, "all", 3, &crowd[i]);
+    free(crowd);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_kept_route_is_what_the_tree_says, begin, end),
+        cmocka_unit_test_setup_teardown(a_topic_is_kept_from_its_second_publication_on, begin, end),
+        cmocka_unit_test_setup_teardown(a_hint_is_for_its_topic_alone, begin, end),
+        cmocka_unit_test_setup_teardown(what_is_kept_is_bounded_and_hints_end_with_it, begin, end),
+        cmocka_unit_test_setup_teardown(a_route_too_large_to_keep_is_found_all_the_same, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
