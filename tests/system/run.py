@@ -1,11 +1,14 @@
 #!/usr/bin/python3
-"""Runs the system tests: run.py [--times N] [--against mosquitto] [NAME ...]; a NAME is a module, class or test, or a part of one.
+"""Runs the system tests: run.py [--times N] [--against mosquitto] [--valgrind] [NAME ...]; a NAME is a module, class or test, or a part of one.
 
 HOBNOB_BUILD is the build folder with hobnobd and hobnob (default build/debug). Prints one line a test with the seconds it took;
 the last line is a count. --against mosquitto runs the tests of plain MQTT on Debian's Mosquitto instead: they must hold there too.
+--valgrind runs each hobnobd under valgrind's memcheck, which needs a build without sanitizers (HOBNOB_BUILD=build/release); without names
+only the tests in UNDER_VALGRIND: in the others time matters, or they would take hours.
 """
 import argparse
 import os
+import shutil
 import sys
 import time
 import unittest
@@ -13,6 +16,9 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
+
+UNDER_VALGRIND = ["test_plain_mqtt.", "test_plain_mosquitto", "test_plain_mqttjs", "test_crossing", "test_daemon.Admin", "test_daemon.OrderlyEnd", "test_hostile",
+                  "test_bench.Bench.test_all_arrives_at_ours"]
 
 
 class Result(unittest.TextTestResult):
@@ -48,8 +54,15 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--times", type=int, default=1, help="run all of it so often; stops after the first round with a failure")
     parser.add_argument("--against", choices=["mosquitto"], help="what plays the single broker")
+    parser.add_argument("--valgrind", action="store_true", help="memcheck with a search for leaks; deadlines are ten times as long")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    if options.valgrind:
+        if shutil.which("valgrind") is None:
+            print("there is no valgrind: apt-get install valgrind")
+            return 2
+        os.environ["HOBNOB_SYSTEM_VALGRIND"] = "1"
+        options.names = options.names or UNDER_VALGRIND
     if options.against:
         os.environ["HOBNOB_SYSTEM_AGAINST"] = options.against
     build = Path(os.environ.get("HOBNOB_BUILD", HERE.parents[1] / "build" / "debug"))
