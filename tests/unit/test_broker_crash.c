@@ -3,9 +3,10 @@
 
 static struct history history;
 
-static void run(uint64_t seed, unsigned steps, bool may_fail) {
+static void run(uint64_t seed, unsigned steps, bool may_fail, uint64_t journal_bytes_max) {
     memset(&history, 0, sizeof history);
     history.may_fail = may_fail;
+    history.journal_bytes_max = journal_bytes_max;
     history.may_retain = true;
     history.traced = getenv("HOBNOB_TRACE") != NULL;
     history_begin(&history, seed);
@@ -26,29 +27,36 @@ static uint64_t seeds(uint64_t usual) {
 }
 
 /* HOBNOB_SEED runs one, told step by step with HOBNOB_TRACE, and HOBNOB_SEEDS that many. */
-static void run_all(bool may_fail) {
+static void run_all(bool may_fail, uint64_t journal_bytes_max) {
     const char *one = getenv("HOBNOB_SEED");
     uint64_t first = one != NULL ? strtoull(one, NULL, 10) : 1;
     uint64_t count = one != NULL ? 1 : seeds(400);
 
     for (uint64_t seed = first; seed < first + count; seed++)
-        run(seed, 300, may_fail);
+        run(seed, 300, may_fail, journal_bytes_max);
 }
 
 static void what_is_acknowledged_outlives_crashes(void **state) {
     (void)state;
-    run_all(false);
+    run_all(false, 0);
 }
 
 static void and_a_store_that_fails_at_times(void **state) {
     (void)state;
-    run_all(true);
+    run_all(true, 0);
+}
+
+/* So small that it is full at times, and dropped. */
+static void and_a_journal_that_is_lost_at_times(void **state) {
+    (void)state;
+    run_all(true, 800);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_acknowledged_outlives_crashes),
         cmocka_unit_test(and_a_store_that_fails_at_times),
+        cmocka_unit_test(and_a_journal_that_is_lost_at_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
