@@ -7,6 +7,7 @@
 
 #include "daemon/api.h"
 #include "daemon/metrics.h"
+#include "daemon/storing.h"
 #include "daemon/web_inside.h"
 
 #define TEXT "text/plain; charset=utf-8"
@@ -42,10 +43,12 @@ static struct link_info *list_links(const struct broker *broker, size_t *count) 
 static void write_metrics(const struct server *server, struct text *body) {
     const struct broker *broker = node_broker(server->node);
     struct gossip_counters gossip;
+    struct store_state store;
+    char reason[SERVER_REASON_MAX];
     struct metrics metrics = {.version = HOBNOB_VERSION,
                               .name = server->config->name,
                               .uptime_ms = server_now_ms(server) - server->started_ms,
-                              .ready = server->ready && !server->leaving,
+                              .ready = server_serves(server, reason),
                               .log_suppressed = log_suppressed(server->log)};
     struct link_info *links = list_links(broker, &metrics.link_count);
     if (links == NULL) {
@@ -62,6 +65,7 @@ static void write_metrics(const struct server *server, struct text *body) {
         gossip_read_counters(node_gossip(server->node), &gossip);
         metrics.gossip = &gossip;
     }
+    if (storing_read_state(server->storing, &store)) metrics.store = &store;
     metrics_write(&metrics, body);
     free(links);
 }
@@ -83,8 +87,9 @@ static enum admin_status respond(const struct server *server, const char *path, 
         return ADMIN_OK;
     }
     if (is(path, size, "/readyz")) {
-        bool ready = server->ready && !server->leaving;
-        text_add(body, ready ? "ready\n" : server->leaving ? "leaving\n" : "starting\n");
+        char reason[SERVER_REASON_MAX] = "ready";
+        const bool ready = server_serves(server, reason);
+        text_add(body, "%s\n", reason);
         return ready ? ADMIN_OK : ADMIN_UNAVAILABLE;
     }
     if (is(path, size, "/metrics")) {

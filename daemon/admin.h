@@ -2,7 +2,8 @@
  *
  *   /                     what there is, as text
  *   /healthz              200 while the loop turns
- *   /readyz               200 once listeners and store serve, 503 before and while leaving
+ *   /readyz               200 once listeners and store serve; 503 and why before, while leaving, and while the
+ *                         store cannot write
  *   /metrics              metrics.h
  *   /api/v1/NAME          api.h
  *

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/server.h"
+#include "daemon/storing.h"
 
 /* Rows are made and written one at a time: a table of a large federation is never in memory twice. */
 struct table {
@@ -135,28 +135,40 @@ static void write_links(const struct server *server, struct table *table) {
         add_row(table, link_json(&link, server_now_ms(server)));
 }
 
+/* sync: what is acknowledged outlives; memory: nothing outlives a run. */
+static json_t *store_json(const struct server *server) {
+    struct store_state state;
+    if (!storing_read_state(server->storing, &state)) return json_pack("{s:s}", "sync", "memory");
+    json_t *json = json_pack("{s:s, s:s, s:o, s:o, s:o}", "sync", store_sync_name(server->config->storage.sync),
+                             "state", state.failing ? "failing" : "good", "commits", number(state.commits), "records",
+                             number(state.records), "pending_bytes", number(state.pending_bytes));
+    if (json != NULL && state.failing) json_object_set_new(json, "reason", string(state.reason, strlen(state.reason)));
+    return json;
+}
+
 static void write_status(const struct server *server, struct text *out) {
     const struct gossip *gossip = node_gossip(server->node);
     struct broker_counters broker;
     struct peering_counters peering;
     struct gossip_counters counters = {.members_alive = 1};
     struct member_info self;
-    char hash[17] = "";
+    char hash[17] = "", reason[SERVER_REASON_MAX];
     broker_read_counters(node_broker(server->node), &broker);
     broker_read_peering_counters(node_broker(server->node), &peering);
     if (gossip != NULL) gossip_read_counters(gossip, &counters);
     if (!member_at(server, 0, &self)) own_member(server, &self);
     snprintf(hash, sizeof hash, "%016" PRIx64, gossip != NULL ? gossip_table_hash(gossip) : 0);
-    add_json(out, json_pack("{s:{s:s, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:s}}",
-                            "status", "name", server->config->name, "id", id_string(self.id.bytes), "version",
-                            HOBNOB_VERSION, "epoch", number(self.epoch), "uptime_s",
-                            number((server_now_ms(server) - server->started_ms) / 1000), "ready",
-                            server->ready && !server->leaving, "clients", number(broker.clients_connected), "sessions",
-                            number(broker.sessions), "subscriptions", number(broker.subscriptions), "retained",
-                            number(broker.retained_messages), "members", "alive", number(counters.members_alive),
-                            "suspect", number(counters.members_suspect), "down", number(counters.members_down), "rows",
-                            number(counters.rows_own + counters.rows_others), "links", number(peering.links_up),
-                            "table_hash", hash));
+    add_json(out,
+             json_pack("{s:{s:s, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:s}}",
+                       "status", "name", server->config->name, "id", id_string(self.id.bytes), "version",
+                       HOBNOB_VERSION, "epoch", number(self.epoch), "uptime_s",
+                       number((server_now_ms(server) - server->started_ms) / 1000), "ready",
+                       server_serves(server, reason), "clients", number(broker.clients_connected), "sessions",
+                       number(broker.sessions), "subscriptions", number(broker.subscriptions), "retained",
+                       number(broker.retained_messages), "store", store_json(server), "members", "alive",
+                       number(counters.members_alive), "suspect", number(counters.members_suspect), "down",
+                       number(counters.members_down), "rows", number(counters.rows_own + counters.rows_others), "links",
+                       number(peering.links_up), "table_hash", hash));
     text_append(out, "\n", 1);
 }
 

@@ -1,9 +1,10 @@
 /* What a broker knows, as JSON: {"members": [...]}, {"registry": [...]}, {"links": [...]} and {"status": {...}}.
  *
- * status    name, id, version, epoch, uptime_s, ready, clients, sessions, subscriptions, retained, members {alive,
- * suspect, down}, rows, links, table_hash members   name, id, state (alive suspect down left), address, epoch, rows,
- * heard_ms_ago (null: never), self registry  owner (name), kind (newpub newsub), filter, active links     peer (name),
- * id, state (dialling handshake up closing), direction (out in), up_ms, and the counters of struct link_info
+ * status    name, id, version, epoch, uptime_s, ready, clients, sessions, subscriptions, retained, store {sync (full
+ * normal off memory), state (good failing), reason, commits, records, pending_bytes}, members {alive, suspect, down},
+ * rows, links, table_hash members   name, id, state (alive suspect down left), address, epoch, rows, heard_ms_ago
+ * (null: never), self registry  owner (name), kind (newpub newsub), filter, active links     peer (name), id, state
+ * (dialling handshake up closing), direction (out in), up_ms, and the counters of struct link_info
  *
  * ids are 32 hexadecimal digits, table_hash 16; addresses "ip:port" or null.
  */

@@ -12,6 +12,7 @@
 
 #include "broker/broker.h"
 #include "daemon/log.h"
+#include "daemon/store.h"
 #include "gossip/gossip.h"
 
 #define CONFIG_LISTENERS_MAX 16u /* per kind */
@@ -59,6 +60,9 @@ struct config {
     int name_line;
     char *data_dir; /* absolute; NULL: everything in memory */
     int data_dir_line;
+    struct {
+        enum store_sync sync;
+    } storage;
     struct {
         struct config_path token, key;
         size_t issuer_count;

@@ -7,6 +7,10 @@
 
 #define LISTEN_ADDRESS "HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\""
 
+static const struct config_key storage_keys[] = {
+    {.name = "sync", .read = config_read_sync, .write = "full, normal or off"},
+};
+
 static const struct config_key identity_keys[] = {
     {.name = "token",
      .read = config_read_path,
@@ -143,6 +147,7 @@ const struct config_key config_top_keys[] = {
      .read = config_read_data_dir,
      .offset = AT(data_dir),
      .write = "the path of a folder, such as data"},
+    MAPPING("storage", storage_keys),
     MAPPING("identity", identity_keys),
     MAPPING("listen", listen_keys),
     MAPPING("tls", tls_keys),

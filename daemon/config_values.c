@@ -263,6 +263,13 @@ void config_read_level(struct config_reader *reader, const struct config_key *ke
         config_bad_value(reader, key, path, value, text, "is no level");
 }
 
+void config_read_sync(struct config_reader *reader, const struct config_key *key, const char *path,
+                      yaml_node_t *value) {
+    const char *text = config_scalar(reader, key, path, value);
+    if (text != NULL && !store_sync_parse(text, &reader->config->storage.sync))
+        config_bad_value(reader, key, path, value, text, "is none of them");
+}
+
 /* Better refused than ignored: who writes tls: believes to be protected. */
 void config_read_unavailable(struct config_reader *reader, const struct config_key *key, const char *path,
                              yaml_node_t *value) {

@@ -46,6 +46,7 @@ config_read_value config_read_filters;             /* federation.private_topics 
 config_read_value config_read_anonymous;           /* clients.anonymous */
 config_read_value config_read_number;              /* 1 to max */
 config_read_value config_read_level;               /* log.level */
+config_read_value config_read_sync;                /* storage.sync */
 config_read_value config_read_unavailable;         /* known, and not in this version */
 
 /* Where the value of the key belongs. */

@@ -137,6 +137,21 @@ static const struct row link_rows[] = {
     {"hobnob_link_outbox_bytes", GAUGE, "Bytes waiting for the peer now.", LINK(outbox_bytes)},
 };
 
+#define STORE(field) offsetof(struct store_state, field)
+static const struct row store_rows[] = {
+    {"hobnob_store_commits_total", COUNTER, "Transactions committed.", STORE(commits)},
+    {"hobnob_store_records_total", COUNTER, "Records of what must outlive a crash, committed.", STORE(records)},
+    {"hobnob_store_records_saved_total", COUNTER, "Of these, not written since they ended within their commit.",
+     STORE(records_saved)},
+    {"hobnob_store_bytes_total", COUNTER, "Bytes of these records.", STORE(bytes)},
+    {"hobnob_store_failures_total", COUNTER, "Attempts to commit that failed; what they held is kept and tried again.",
+     STORE(failures)},
+    {"hobnob_store_restarts_total", COUNTER, "Times at which all had to be written anew, since the file was another.",
+     STORE(losses)},
+    {"hobnob_store_pending_bytes", GAUGE, "Bytes of records that wait for their commit.", STORE(pending_bytes)},
+    {"hobnob_store_log_bytes", GAUGE, "Size of the write-ahead log in use.", STORE(wal_bytes)},
+};
+
 #define COUNT(array) (sizeof(array) / sizeof *(array))
 
 static void head(struct text *out, const char *name, const char *type, const char *help) {
@@ -236,6 +251,28 @@ static void write_memory(const struct memory_state *memory, struct text *out) {
     text_add(out, "hobnob_memory_short %d\n", memory->is_short ? 1 : 0);
 }
 
+static void write_seconds(const char *name, uint64_t us, struct text *out) {
+    text_add(out, "%s %" PRIu64 ".%06" PRIu64 "\n", name, us / 1000000, us % 1000000);
+}
+
+static void write_store(const struct store_state *store, struct text *out) {
+    uint64_t count = 0;
+    head(out, "hobnob_store_failing", GAUGE, "1 while the store cannot write.");
+    text_add(out, "hobnob_store_failing %d\n", store->failing ? 1 : 0);
+    write_rows(store_rows, COUNT(store_rows), store, out);
+    head(out, "hobnob_store_commit_seconds", "histogram", "How long commits took.");
+    for (size_t i = 0; i < STORE_BUCKETS - 1; i++) {
+        count += store->commit_buckets[i];
+        text_add(out, "hobnob_store_commit_seconds_bucket{le=\"%" PRIu32 ".%04" PRIu32 "\"} %" PRIu64 "\n",
+                 store_bucket_us[i] / 1000000, store_bucket_us[i] % 1000000 / 100, count);
+    }
+    text_add(out, "hobnob_store_commit_seconds_bucket{le=\"+Inf\"} %" PRIu64 "\n", store->commits);
+    write_seconds("hobnob_store_commit_seconds_sum", store->commit_us, out);
+    text_add(out, "hobnob_store_commit_seconds_count %" PRIu64 "\n", store->commits);
+    head(out, "hobnob_store_commit_seconds_max", GAUGE, "The longest commit since the start.");
+    write_seconds("hobnob_store_commit_seconds_max", store->commit_us_max, out);
+}
+
 void metrics_write(const struct metrics *metrics, struct text *out) {
     head(out, "hobnob_build_info", GAUGE, "Always 1; the version and the broker's name are in the labels.");
     text_add(out, "hobnob_build_info{version=\"");
@@ -256,6 +293,7 @@ void metrics_write(const struct metrics *metrics, struct text *out) {
     write_limits(&metrics->broker, out);
     write_rows(peering_rows, COUNT(peering_rows), &metrics->peering, out);
     write_links(metrics, out);
+    if (metrics->store != NULL) write_store(metrics->store, out);
     if (metrics->gossip != NULL) {
         write_members(metrics->gossip, out);
         write_rows(gossip_rows, COUNT(gossip_rows), metrics->gossip, out);

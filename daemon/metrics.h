@@ -9,6 +9,7 @@
 #include "broker/peering.h"
 #include "daemon/clients.h"
 #include "daemon/memory.h"
+#include "daemon/store.h"
 #include "daemon/text.h"
 #include "daemon/web.h"
 #include "gossip/gossip.h"
@@ -25,6 +26,7 @@ struct metrics {
     struct peering_counters peering;
     struct web_counters web;
     struct clients_counters clients;
+    const struct store_state *store;      /* NULL in memory: its metrics are left out */
     const struct gossip_counters *gossip; /* NULL for a broker alone: its metrics are left out */
     const struct link_info *links;        /* one per peer; the label is the name, or the id while it has none */
     size_t link_count;

@@ -40,6 +40,7 @@ static bool make_broker(struct node *node, const struct node_options *options, u
         .seed = options->seed,
         .private_filters = options->private_filters,
         .private_filter_count = options->private_filter_count,
+        .durable = options->durable,
         .limits = options->broker_limits,
         .questions = options->questions,
         .version = HOBNOB_VERSION,
@@ -226,6 +227,20 @@ void node_pump(struct node *node, uint64_t now_ms) {
         ports->link_ready(ports->context, handle);
     while (broker_next_note(node->broker, &note))
         node_log_broker_note(node, &note);
+}
+
+/* ---- the store ---- */
+
+bool node_store(struct node *node) {
+    struct broker_journal journal;
+    if (!broker_take_journal(node->broker, &journal)) return false;
+    node->ports.store(node->ports.context, &journal);
+    return true;
+}
+
+void node_durable(struct node *node, uint64_t now_ms, uint64_t number) {
+    broker_durable(node->broker, now_ms, number);
+    node_pump(node, now_ms);
 }
 
 /* ---- from outside ---- */

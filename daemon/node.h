@@ -30,6 +30,8 @@ struct node_ports {
     void (*log)(void *context, enum node_log_level level, const char *event, const char *text);
     /* The epoch was raised past what others remember: keep it. */
     void (*save_epoch)(void *context, uint64_t epoch);
+    /* Records for the store (options.durable); the bytes are handed over. node_durable() says later how far it is. */
+    void (*store)(void *context, const struct broker_journal *journal);
 };
 
 struct node_options {
@@ -43,6 +45,7 @@ struct node_options {
     const struct auth_ring *ring;
     struct gossip_address advertise;
     uint64_t epoch, seed;
+    bool durable; /* broker.h */
     const char *const *private_filters;
     size_t private_filter_count;
     struct broker_limits broker_limits;
@@ -65,6 +68,12 @@ void node_datagram(struct node *node, uint64_t now_ms, const struct gossip_addre
 uint64_t node_deadline_ms(const struct node *node);
 void node_tick(struct node *node, uint64_t now_ms); /* ticks the cores and pumps */
 void node_pump(struct node *node, uint64_t now_ms);
+
+/* Hands what the store has to keep to the port store; false if there was nothing. Each turn, after the last call into
+ * the broker: what is not handed over does not become durable, and who waits for that waits. */
+bool node_store(struct node *node);
+/* The records up to this number are on the disk. Pumps. */
+void node_durable(struct node *node, uint64_t now_ms, uint64_t number);
 
 /* Leaves in order: tells the federation, ends clients and links. node_left() is true once done. */
 void node_leave(struct node *node, uint64_t now_ms);

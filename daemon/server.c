@@ -12,6 +12,7 @@
 #include "daemon/datagrams.h"
 #include "daemon/memory.h"
 #include "daemon/resolver.h"
+#include "daemon/storing.h"
 #include "daemon/web.h"
 
 #define WALL_EVERY_MS 500  /* how stale the node's wall clock may be */
@@ -28,6 +29,17 @@ int64_t server_wall_ms(void) {
     struct timespec now;
     clock_gettime(CLOCK_REALTIME, &now);
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+bool server_serves(const struct server *server, char text[SERVER_REASON_MAX]) {
+    char reason[STORE_ERROR_MAX] = "";
+    if (!server->ready || server->leaving) {
+        snprintf(text, SERVER_REASON_MAX, "%s", server->leaving ? "leaving" : "starting");
+        return false;
+    }
+    if (storing_serves(server->storing, reason)) return true;
+    snprintf(text, SERVER_REASON_MAX, "the store cannot write: %s", reason);
+    return false;
 }
 
 void server_pump(struct server *server) {
@@ -67,9 +79,13 @@ static void port_log(void *context, enum node_log_level level, const char *event
 
 static void port_save_epoch(void *context, uint64_t epoch) {
     struct server *server = context;
-    char error[STORE_ERROR_MAX];
     server->epoch = epoch;
-    if (!store_save_epoch(server->store, epoch, error)) log_text(server->log, LOG_LEVEL_ERROR, "store", "%s", error);
+    storing_save_epoch(server->storing, epoch);
+}
+
+static void port_store(void *context, const struct broker_journal *journal) {
+    struct server *server = context;
+    storing_give(server->storing, journal);
 }
 
 /* A certificate that was verified is enough. Who shows neither name nor password is welcome where the configuration
@@ -132,7 +148,10 @@ static void on_prepare(uv_prepare_t *prepare) {
     tell_if_alone(server);
     if (!server->ended) memory_turn(server->memory);
     server_pump(server);
-    clients_flush(server->clients);
+    do {
+        storing_turn(server->storing); /* first, so that the disk works while we write */
+        clients_flush(server->clients);
+    } while (storing_turn(server->storing));
     set_timer(server);
 }
 
@@ -222,6 +241,7 @@ static bool make_node(struct server *server, char error[SERVER_ERROR_MAX]) {
         .name = config->name,
         .federation = config->federation.name,
         .epoch = server->epoch,
+        .durable = server->storing != NULL,
         .private_filters = (const char *const *)config->federation.private_topics,
         .private_filter_count = config->federation.private_topic_count,
         .broker_limits = config->broker_limits,
@@ -233,7 +253,8 @@ static bool make_node(struct server *server, char error[SERVER_ERROR_MAX]) {
                   .link_ready = port_link_ready,
                   .dial = port_dial,
                   .log = port_log,
-                  .save_epoch = port_save_epoch},
+                  .save_epoch = port_save_epoch,
+                  .store = port_store},
     };
     if (federated) {
         options.key = server->identity->key;
@@ -280,20 +301,18 @@ static bool start_federation(struct server *server, char error[SERVER_ERROR_MAX]
     return server->resolver != NULL;
 }
 
-static bool start_store(struct server *server, char error[SERVER_ERROR_MAX]) {
-    const struct config *config = server->config;
-    char text[STORE_ERROR_MAX];
-    server->store = store_open(config->data_dir, text);
-    if (server->store != NULL && store_raise_epoch(server->store, &server->epoch, text)) return true;
-    if (config->file != NULL && config->data_dir_line != 0)
-        snprintf(error, SERVER_ERROR_MAX, "%.300s:%d: %s", config->file, config->data_dir_line, text);
-    else
-        snprintf(error, SERVER_ERROR_MAX, "%s", text);
-    return false;
+/* What was kept is there before the first client is. */
+static bool start_node(struct server *server, char error[SERVER_ERROR_MAX]) {
+    server->epoch = 1;
+    if (server->config->data_dir != NULL) {
+        server->storing = storing_new(server, error);
+        if (server->storing == NULL) return false;
+    }
+    return make_node(server, error) && storing_start(server->storing, error);
 }
 
 static bool start(struct server *server, char error[SERVER_ERROR_MAX]) {
-    if (!start_store(server, error) || !make_node(server, error)) return false;
+    if (!start_node(server, error)) return false;
     server->memory = memory_new(server, server->config->memory_bytes_max);
     if (server->memory == NULL) {
         snprintf(error, SERVER_ERROR_MAX, "memory is short: give the machine more");
@@ -354,9 +373,10 @@ bool server_run(const struct config *config, const struct identity *identity, st
         uv_run(&loop, UV_RUN_DEFAULT);
     }
     drain(&server);
+    storing_stop(server.storing);
     web_free(server.web);
     node_free(server.node);
-    store_close(server.store);
+    storing_free(server.storing);
     if (uv_loop_close(&loop) != 0) {
         log_text(log, LOG_LEVEL_WARNING, "ended", "with work still under way");
         _exit(started ? 0 : 1);

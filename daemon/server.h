@@ -19,13 +19,13 @@
 #include "daemon/identity.h"
 #include "daemon/log.h"
 #include "daemon/node.h"
-#include "daemon/store.h"
 #include "daemon/tls_certificates.h"
 
 struct clients;
 struct datagrams;
 struct memory;
 struct resolver;
+struct storing;
 struct web;
 
 #define SERVER_ERROR_MAX 800u /* bytes of a one-line error that names the remedy */
@@ -37,7 +37,7 @@ struct server {
     struct tls_certificates *certificates; /* what clients see over TLS; read anew on SIGHUP */
     struct log *log;
     struct node *node;
-    struct store *store;
+    struct storing *storing;     /* what outlives a run; NULL in memory */
     struct clients *clients;     /* MQTT */
     struct datagrams *datagrams; /* gossip; NULL for a broker alone */
     struct resolver *resolver;   /* bootstrap names; NULL for a broker alone */
@@ -67,6 +67,9 @@ int64_t server_wall_ms(void);
 /* Gives the node the wall clock's reading if the last one is old: each turn before the loop sleeps, and again by who
  * brings what a token's time decides on, as the sleep may have been long. */
 void server_tell_wall(struct server *server);
+/* True if clients are served and the store keeps what it should; else text, one line, says why not. */
+#define SERVER_REASON_MAX 500u
+bool server_serves(const struct server *server, char text[SERVER_REASON_MAX]);
 /* Hands over what the cores have made: node_pump(). */
 void server_pump(struct server *server);
 

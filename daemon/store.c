@@ -1,20 +1,19 @@
-#include "daemon/store.h"
+#include "daemon/store_inside.h"
 
 #include <errno.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-struct store {
-    sqlite3 *database;
-    char *dir; /* NULL in memory */
-};
+#define RETRY_MS 1000u
+#define STOP_MS 10000u /* for store_close() to end the thread, where nobody did so before */
 
-static void explain(const struct store *store, int result, char error[STORE_ERROR_MAX]) {
-    const char *dir = store->dir != NULL ? store->dir : "in memory";
-    switch (result & 0xff) {
+void store_explain(const struct store *store, const struct store_connection *connection, int result,
+                   char error[STORE_ERROR_MAX]) {
+    const char *dir = store->dir;
+    const bool over_quota = connection->database != NULL && sqlite3_system_errno(connection->database) == EDQUOT;
+    switch ((result & 0xff) == SQLITE_IOERR && over_quota ? SQLITE_FULL : result & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         snprintf(error, STORE_ERROR_MAX,
@@ -27,7 +26,8 @@ static void explain(const struct store *store, int result, char error[STORE_ERRO
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
         snprintf(error, STORE_ERROR_MAX,
-                 "data_dir %s holds a damaged hobnob.db: move it away; the federation remembers this broker's epoch",
+                 "data_dir %s holds a damaged hobnob.db: put a copy from a backup in its place, or move it and "
+                 "hobnob.db-wal away and start empty; the federation remembers this broker's epoch",
                  dir);
         break;
     case SQLITE_CANTOPEN:
@@ -38,36 +38,41 @@ static void explain(const struct store *store, int result, char error[STORE_ERRO
                  "data_dir",
                  dir);
         break;
+    case SQLITE_NOMEM:
+        snprintf(error, STORE_ERROR_MAX, "data_dir %s: memory is short: give the machine more", dir);
+        break;
     default:
-        snprintf(error, STORE_ERROR_MAX, "data_dir %s: %s (%s): mend that, or write another data_dir", dir,
-                 sqlite3_errstr(result), sqlite3_errmsg(store->database));
+        snprintf(error, STORE_ERROR_MAX, "data_dir %s: %s (%s, error %d): mend that, or write another data_dir", dir,
+                 sqlite3_errstr(result), connection->database != NULL ? sqlite3_errmsg(connection->database) : "",
+                 result);
         break;
     }
 }
 
-static bool run(struct store *store, const char *sql, char error[STORE_ERROR_MAX]) {
-    const int result = sqlite3_exec(store->database, sql, NULL, NULL, NULL);
-    if (result != SQLITE_OK) explain(store, result, error);
+static bool run(const struct store *store, struct store_connection *connection, const char *sql,
+                char error[STORE_ERROR_MAX]) {
+    const int result = sqlite3_exec(connection->database, sql, NULL, NULL, NULL);
+    if (result != SQLITE_OK) store_explain(store, connection, result, error);
     return result == SQLITE_OK;
 }
 
-/* One statement with at most one number in and one out. */
-static bool run_number(struct store *store, const char *sql, int64_t in, int64_t *out, char error[STORE_ERROR_MAX]) {
+int store_read_number(struct store_connection *connection, const char *name, uint64_t *value) {
     sqlite3_stmt *statement = NULL;
-    int result = sqlite3_prepare_v2(store->database, sql, -1, &statement, NULL);
-    if (result == SQLITE_OK && sqlite3_bind_parameter_count(statement) > 0)
-        result = sqlite3_bind_int64(statement, 1, in);
+    int result =
+        sqlite3_prepare_v2(connection->database, "SELECT value FROM numbers WHERE name = ?1", -1, &statement, NULL);
+    if (result == SQLITE_OK) result = sqlite3_bind_text(statement, 1, name, -1, SQLITE_STATIC);
     if (result == SQLITE_OK) result = sqlite3_step(statement);
-    if (result == SQLITE_ROW && out != NULL) *out = sqlite3_column_int64(statement, 0);
-    const bool good = result == SQLITE_ROW || result == SQLITE_DONE;
-    if (!good) explain(store, result, error);
+    if (result == SQLITE_ROW) *value = (uint64_t)sqlite3_column_int64(statement, 0);
+    if (result == SQLITE_DONE) *value = 0;
     sqlite3_finalize(statement);
-    return good;
+    return result == SQLITE_ROW || result == SQLITE_DONE ? SQLITE_OK : result;
 }
+
+/* ---- connections ---- */
 
 static bool make_dir(const struct store *store, char error[STORE_ERROR_MAX]) {
     struct stat status;
-    if (store->dir == NULL || mkdir(store->dir, 0700) == 0) return true;
+    if (mkdir(store->dir, 0700) == 0) return true;
     if (errno == EEXIST && stat(store->dir, &status) == 0 && S_ISDIR(status.st_mode)) return true;
     if (errno == EEXIST) {
         snprintf(error, STORE_ERROR_MAX, "data_dir %s is there and is no folder: write the path of a folder",
@@ -81,73 +86,124 @@ static bool make_dir(const struct store *store, char error[STORE_ERROR_MAX]) {
     return false;
 }
 
-static bool open_database(struct store *store, char error[STORE_ERROR_MAX]) {
-    char path[4096] = ":memory:";
-    if (store->dir != NULL && snprintf(path, sizeof(path), "%s/hobnob.db", store->dir) >= (int)sizeof(path)) {
+static bool open_database(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]) {
+    char path[4096];
+    if (snprintf(path, sizeof(path), "%s/hobnob.db", store->dir) >= (int)sizeof(path)) {
         snprintf(error, STORE_ERROR_MAX, "data_dir has a path longer than 4,000 bytes: write a shorter one");
         return false;
     }
-    const int result = sqlite3_open_v2(path, &store->database, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL);
-    if (result != SQLITE_OK) explain(store, result, error);
-    return result == SQLITE_OK;
-}
-
-/* Exclusive from the first write on: a second hobnobd on the same folder would be a clone of this broker. */
-static bool prepare_schema(struct store *store, char error[STORE_ERROR_MAX]) {
-    int64_t version = 0;
-    if (!run(store,
-             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; BEGIN IMMEDIATE; "
-             "COMMIT",
-             error) ||
-        !run_number(store, "PRAGMA user_version", 0, &version, error))
-        return false;
-    if (version > STORE_SCHEMA_VERSION) {
-        snprintf(error, STORE_ERROR_MAX,
-                 "data_dir %s was written by a newer hobnobd (schema %d, this one knows %d): run that one, or write "
-                 "another data_dir",
-                 store->dir, (int)version, STORE_SCHEMA_VERSION);
+    const int result = sqlite3_open_v2(path, &connection->database,
+                                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    if (result != SQLITE_OK) {
+        store_explain(store, connection, result, error);
         return false;
     }
-    return version == STORE_SCHEMA_VERSION ||
-           run(store,
-               "BEGIN IMMEDIATE;"
-               "CREATE TABLE numbers (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
-               "INSERT INTO numbers VALUES ('epoch', 0);"
-               "PRAGMA user_version = 1;"
-               "COMMIT",
-               error);
+    sqlite3_extended_result_codes(connection->database, 1);
+    return true;
 }
 
-struct store *store_open(const char *data_dir, char error[STORE_ERROR_MAX]) {
+static int on_wal(void *context, sqlite3 *database, const char *name, int pages) {
+    struct store_connection *connection = context;
+    (void)database, (void)name;
+    connection->wal_pages = pages;
+    return SQLITE_OK;
+}
+
+static bool set_sync(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]) {
+    static const char *const modes[] = {[STORE_SYNC_FULL] = "PRAGMA synchronous = FULL",
+                                        [STORE_SYNC_NORMAL] = "PRAGMA synchronous = NORMAL",
+                                        [STORE_SYNC_OFF] = "PRAGMA synchronous = OFF"};
+    return run(store, connection, modes[store->sync], error);
+}
+
+/* Exclusive from the first write on: a second hobnobd on the same folder would be a clone of this broker. Checkpoints
+ * are made by the thread after it has said that a commit is done; the log's file is cut after a large one. */
+static bool configure(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]) {
+    if (!run(store, connection,
+             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA cache_size = -8192;"
+             "PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE; COMMIT",
+             error) ||
+        !set_sync(store, connection, error))
+        return false;
+    sqlite3_wal_hook(connection->database, on_wal, connection);
+    return true;
+}
+
+bool store_connect(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]) {
+    *connection = (struct store_connection){0};
+    if (open_database(store, connection, error) && configure(store, connection, error) &&
+        store_prepare_schema(store, connection, error))
+        return true;
+    store_disconnect(connection);
+    return false;
+}
+
+void store_disconnect(struct store_connection *connection) {
+    for (size_t i = 0; i < STORE_STATEMENTS; i++)
+        sqlite3_finalize(connection->statements[i]);
+    sqlite3_close(connection->database);
+    *connection = (struct store_connection){0};
+}
+
+/* ---- the door ---- */
+
+struct store *store_open(const char *data_dir, enum store_sync sync, char error[STORE_ERROR_MAX]) {
     struct store *store = calloc(1, sizeof(*store));
-    if (store != NULL && data_dir != NULL) store->dir = strdup(data_dir);
-    if (store == NULL || (data_dir != NULL && store->dir == NULL)) {
+    if (store != NULL) store->dir = strdup(data_dir);
+    if (store == NULL || store->dir == NULL) {
         snprintf(error, STORE_ERROR_MAX, "memory is short: give the machine more");
         free(store);
         return NULL;
     }
-    if (make_dir(store, error) && open_database(store, error) && prepare_schema(store, error)) return store;
+    store->sync = sync;
+    store->retry_ms = RETRY_MS;
+    if (make_dir(store, error) && store_connect(store, &store->connection, error)) return store;
     store_close(store);
     return NULL;
 }
 
 void store_close(struct store *store) {
     if (store == NULL) return;
-    sqlite3_close(store->database);
+    if (store->thread != NULL) store_stop(store, STOP_MS);
+    if (store->abandoned) return;
+    store_thread_free(store);
+    store_disconnect(&store->connection);
     free(store->dir);
     free(store);
 }
 
+/* On the disk, whatever store_sync says of the rest. */
 bool store_raise_epoch(struct store *store, uint64_t *epoch, char error[STORE_ERROR_MAX]) {
-    int64_t value = 0;
-    if (!run_number(store, "UPDATE numbers SET value = value + 1 WHERE name = 'epoch'", 0, NULL, error) ||
-        !run_number(store, "SELECT value FROM numbers WHERE name = 'epoch'", 0, &value, error))
+    uint64_t value = 0;
+    if (!run(store, &store->connection,
+             "PRAGMA synchronous = FULL; BEGIN IMMEDIATE;"
+             "INSERT INTO numbers VALUES ('epoch', 1) ON CONFLICT DO UPDATE SET value = value + 1;"
+             "REPLACE INTO numbers SELECT 'run', value FROM numbers WHERE name = 'epoch';"
+             "REPLACE INTO numbers VALUES ('applied', 0); COMMIT",
+             error) ||
+        !set_sync(store, &store->connection, error))
         return false;
-    *epoch = (uint64_t)value;
+    const int result = store_read_number(&store->connection, "epoch", &value);
+    if (result != SQLITE_OK) {
+        store_explain(store, &store->connection, result, error);
+        return false;
+    }
+    *epoch = store->run = value;
     return true;
 }
 
-bool store_save_epoch(struct store *store, uint64_t epoch, char error[STORE_ERROR_MAX]) {
-    return run_number(store, "UPDATE numbers SET value = max(value, ?1) WHERE name = 'epoch'", (int64_t)epoch, NULL,
-                      error);
+static const char *const sync_names[] = {
+    [STORE_SYNC_FULL] = "full", [STORE_SYNC_NORMAL] = "normal", [STORE_SYNC_OFF] = "off"};
+
+const char *store_sync_name(enum store_sync sync) {
+    return sync_names[sync];
+}
+
+bool store_sync_parse(const char *name, enum store_sync *sync) {
+    for (size_t i = 0; i < sizeof(sync_names) / sizeof(sync_names[0]); i++) {
+        if (strcmp(name, sync_names[i]) != 0) continue;
+        *sync = (enum store_sync)i;
+        return true;
+    }
+    return false;
 }

@@ -15,7 +15,7 @@
 #include <time.h>
 
 #include "daemon/clients.h"
-#include "daemon/server.h"
+#include "daemon/storing.h"
 #include "daemon/text.h"
 #include "daemon/web.h"
 
@@ -264,6 +264,21 @@ uint64_t server_now_ms(const struct server *server) {
 
 void server_pump(struct server *server) {
     assert_non_null(server->node);
+}
+
+/* ---- storing.h: the pointer is the state of the store itself; NULL in memory ---- */
+
+bool storing_read_state(struct storing *storing, struct store_state *out) {
+    if (storing != NULL) memcpy(out, storing, sizeof *out);
+    return storing != NULL;
+}
+
+bool server_serves(const struct server *server, char text[SERVER_REASON_MAX]) {
+    struct store_state store = {0};
+    storing_read_state(server->storing, &store);
+    if (server->ready && !server->leaving && !store.failing) return true;
+    snprintf(text, SERVER_REASON_MAX, "%s", store.failing ? store.reason : server->leaving ? "leaving" : "starting");
+    return false;
 }
 
 /* ---- a whole broker of the test ---- */

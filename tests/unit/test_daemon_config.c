@@ -197,6 +197,8 @@ static const struct {
      "c.yaml:2: limits.inflight_max: \"65536\" is no whole number from 1 to 65535; write a number of messages\n"},
     {"name: a\nclients: {anonymous: yes}\n",
      "c.yaml:2: clients.anonymous: \"yes\" is neither true nor false; write true or false\n"},
+    {"name: a\nstorage: {sync: fast}\n",
+     "c.yaml:2: storage.sync: \"fast\" is none of them; write full, normal or off\n"},
     {"name: a\nlog: {level: verbose}\n",
      "c.yaml:2: log.level: \"verbose\" is no level; write error, warning, info or debug\n"},
     /* all at once, in the order of their lines */
@@ -298,7 +300,7 @@ static void every_key_arrives(void **state) {
               "clients: {anonymous: true}\n"
               "limits: {subscribe_barrier_ms: 250, queue_bytes_max: 5000000000, probe_interval_ms: 700,\n"
               "  eager_members_max: 3, datagrams_queued_max: 9, subscriptions_per_client: 65535}\n"
-              "log: {level: debug}\n");
+              "storage: {sync: normal}\nlog: {level: debug}\n");
     assert_string_equal(fault_text(), "");
     assert_string_equal(config->name, "edge-1");
     assert_string_equal(config->data_dir, "/var/lib/hobnob");
@@ -333,6 +335,7 @@ static void every_key_arrives(void **state) {
     assert_int_equal(config->gossip_limits.datagrams_queued_max, 9);
     assert_int_equal(config->broker_limits.subscriptions_per_client, 65535);
     assert_int_equal(config->broker_limits.clients_max, 0);
+    assert_int_equal(config->storage.sync, STORE_SYNC_NORMAL);
     assert_int_equal(config->log_level, LOG_LEVEL_DEBUG);
     config_free(config);
 }
@@ -350,6 +353,7 @@ static void a_name_is_enough(void **state) {
     assert_int_equal(config->listen.ws.count + config->listen.peers.count, 0);
     assert_string_equal(config->federation.name, "default");
     assert_false(config->clients.anonymous_everywhere || config->clients.anonymous_nowhere);
+    assert_int_equal(config->storage.sync, STORE_SYNC_FULL);
     assert_int_equal(config->log_level, LOG_LEVEL_INFO);
     config_free(config);
 }

@@ -1,50 +1,14 @@
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
-#include <cmocka.h>
-#include <sqlite3.h>
+#include "tests/unit/store_fixture.h"
 
-#include "daemon/store.h"
-
-static char dir[64], data[96], file[128];
-static char error[STORE_ERROR_MAX];
-
-static int make_dir(void **state) {
-    (void)state;
-    error[0] = '\0';
-    strcpy(dir, "/tmp/hobnob-store-XXXXXX");
-    if (mkdtemp(dir) == NULL) return -1;
-    snprintf(data, sizeof(data), "%s/data", dir);
-    snprintf(file, sizeof(file), "%s/hobnob.db", data);
-    return 0;
-}
-
-static int remove_dir(void **state) {
-    (void)state;
-    char path[160];
-    const char *const suffixes[] = {"", "-wal", "-shm", "-journal"};
-    for (size_t i = 0; i < 4; i++) {
-        snprintf(path, sizeof(path), "%s%s", file, suffixes[i]);
-        unlink(path);
-    }
-    rmdir(data);
-    return rmdir(dir);
+static void wake(void *context) {
+    (void)context;
 }
 
 static uint64_t one_run(void) {
     uint64_t epoch = 0;
-    struct store *store = store_open(data, error);
-    assert_string_equal(error, "");
-    assert_non_null(store);
-    assert_true(store_raise_epoch(store, &epoch, error));
-    store_close(store);
+    store_close(fixture_open(STORE_SYNC_FULL, &epoch));
     return epoch;
 }
 
@@ -57,31 +21,28 @@ static void each_run_has_a_higher_epoch(void **state) {
 
 static void epoch_is_on_the_disk_before_the_store_is_closed(void **state) {
     (void)state;
-    uint64_t epoch = 0;
-    struct store *store = store_open(data, error);
-    assert_non_null(store);
-    assert_true(store_raise_epoch(store, &epoch, error));
-    char copy[160], command[512];
-    snprintf(copy, sizeof(copy), "%s/copy", dir); /* what a crash at this moment leaves behind */
-    snprintf(command, sizeof(command), "cp -r %s %s", data, copy);
-    assert_int_equal(system(command), 0);
-    struct store *after_crash = store_open(copy, error);
-    assert_string_equal(error, "");
-    uint64_t next = 0;
-    assert_true(store_raise_epoch(after_crash, &next, error));
-    assert_int_equal(next, epoch + 1);
-    store_close(after_crash);
-    store_close(store);
-    snprintf(command, sizeof(command), "rm -r %s", copy);
-    assert_int_equal(system(command), 0);
+    for (enum store_sync sync = STORE_SYNC_FULL; sync <= STORE_SYNC_OFF; sync++) {
+        uint64_t epoch = 0, next = 0;
+        struct store *store = fixture_open(sync, &epoch);
+        char copy[160];
+        snprintf(copy, sizeof(copy), "%s/copy-%d", fixture_dir, sync);
+        fixture_copy(copy);
+        struct store *after_crash = store_open(copy, STORE_SYNC_FULL, error);
+        assert_string_equal(error, "");
+        assert_true(store_raise_epoch(after_crash, &next, error));
+        assert_int_equal(next, epoch + 1);
+        store_close(after_crash);
+        store_close(store);
+    }
 }
 
 static void saved_epoch_is_never_lowered(void **state) {
     (void)state;
-    struct store *store = store_open(data, error);
-    assert_non_null(store);
-    assert_true(store_save_epoch(store, 40, error));
-    assert_true(store_save_epoch(store, 7, error));
+    struct store *store = fixture_open(STORE_SYNC_FULL, NULL);
+    assert_true(store_start(store, wake, NULL, error));
+    store_save_epoch(store, 40);
+    store_save_epoch(store, 7);
+    assert_int_equal(store_stop(store, 10000), STORE_STOPPED_ALL);
     store_close(store);
     assert_int_equal(one_run(), 41);
 }
@@ -90,15 +51,15 @@ static void folder_is_closed_to_others(void **state) {
     (void)state;
     one_run();
     struct stat status;
-    assert_int_equal(stat(data, &status), 0);
+    assert_int_equal(stat(fixture_data, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0700);
 }
 
 static void second_daemon_on_one_folder_is_refused(void **state) {
     (void)state;
-    struct store *store = store_open(data, error);
+    struct store *store = store_open(fixture_data, STORE_SYNC_FULL, error);
     assert_non_null(store);
-    assert_null(store_open(data, error));
+    assert_null(store_open(fixture_data, STORE_SYNC_FULL, error));
     assert_non_null(strstr(error, "in use by another hobnobd: stop that one"));
     store_close(store);
     error[0] = '\0';
@@ -109,55 +70,89 @@ static void newer_schema_is_refused(void **state) {
     (void)state;
     one_run();
     sqlite3 *database = NULL;
-    assert_int_equal(sqlite3_open(file, &database), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(database, "PRAGMA user_version = 2", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_open(fixture_file, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, "PRAGMA user_version = 3", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(database);
-    assert_null(store_open(data, error));
-    assert_non_null(strstr(error, "was written by a newer hobnobd (schema 2, this one knows 1)"));
+    assert_null(store_open(fixture_data, STORE_SYNC_FULL, error));
+    assert_non_null(strstr(error, "was written by a newer hobnobd (schema 3, this one knows 2)"));
 }
 
 static void damaged_file_is_named_with_a_remedy(void **state) {
     (void)state;
-    assert_int_equal(mkdir(data, 0700), 0);
-    FILE *stream = fopen(file, "wb");
+    assert_int_equal(mkdir(fixture_data, 0700), 0);
+    FILE *stream = fopen(fixture_file, "wb");
     assert_non_null(stream);
     for (int i = 0; i < 200; i++)
         fputs("this is no database, not even a small one\n", stream);
     fclose(stream);
-    assert_null(store_open(data, error));
-    assert_non_null(strstr(error, "holds a damaged hobnob.db: move it away"));
+    assert_null(store_open(fixture_data, STORE_SYNC_FULL, error));
+    assert_non_null(strstr(error, "holds a damaged hobnob.db: put a copy from a backup in its place, or move it"));
 }
 
 static void missing_folder_above_is_named_with_a_remedy(void **state) {
     (void)state;
-    assert_null(store_open("/nowhere/at/all", error));
+    assert_null(store_open("/nowhere/at/all", STORE_SYNC_FULL, error));
     assert_non_null(
         strstr(error, "data_dir /nowhere/at/all cannot be made: No such file or directory: make the folder above it"));
 }
 
 static void file_in_place_of_the_folder_is_named_with_a_remedy(void **state) {
     (void)state;
-    FILE *stream = fopen(data, "wb");
+    FILE *stream = fopen(fixture_data, "wb");
     assert_non_null(stream);
     fclose(stream);
-    assert_null(store_open(data, error));
+    assert_null(store_open(fixture_data, STORE_SYNC_FULL, error));
     assert_non_null(strstr(error, "is there and is no folder: write the path of a folder"));
-    remove(data);
 }
 
-static void in_memory_starts_at_one(void **state) {
+/* What the first release with a file left behind (schema 1). */
+static const char version_1[] = "PRAGMA journal_mode = WAL;"
+                                "CREATE TABLE numbers (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+                                "INSERT INTO numbers VALUES ('epoch', 7);"
+                                "PRAGMA user_version = 1;";
+
+static void file_of_schema_1_is_migrated_and_keeps_its_epoch(void **state) {
     (void)state;
-    for (int i = 0; i < 2; i++) {
-        uint64_t epoch = 0;
-        struct store *store = store_open(NULL, error);
-        assert_non_null(store);
-        assert_true(store_raise_epoch(store, &epoch, error));
-        assert_int_equal(epoch, 1);
-        store_close(store);
-    }
+    assert_int_equal(mkdir(fixture_data, 0700), 0);
+    sqlite3 *database = NULL;
+    assert_int_equal(sqlite3_open(fixture_file, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, version_1, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(database);
+    assert_int_equal(one_run(), 8);
+    char *text = fixture_reload(NULL);
+    assert_string_equal(text, "");
+    free(text);
+    assert_int_equal(one_run(), 9);
 }
 
-#define ON_DISK(test) cmocka_unit_test_setup_teardown(test, make_dir, remove_dir)
+static void damaged_page_is_found_at_the_start_and_the_file_left_as_it_is(void **state) {
+    (void)state;
+    one_run();
+    FILE *stream = fopen(fixture_file, "r+b");
+    assert_non_null(stream);
+    struct stat before, after;
+    assert_int_equal(fseek(stream, 2 * 4096, SEEK_SET), 0);
+    for (int i = 0; i < 4096; i++)
+        fputc(0x5a, stream);
+    fclose(stream);
+    assert_int_equal(stat(fixture_file, &before), 0);
+    assert_null(store_open(fixture_data, STORE_SYNC_FULL, error));
+    assert_non_null(strstr(error, "holds a damaged hobnob.db: put a copy"));
+    assert_int_equal(stat(fixture_file, &after), 0);
+    assert_int_equal(after.st_ino, before.st_ino);
+    assert_int_equal(after.st_size, before.st_size);
+}
+
+static void names_of_sync_are_read_and_written(void **state) {
+    (void)state;
+    enum store_sync sync = STORE_SYNC_OFF;
+    assert_true(store_sync_parse("full", &sync));
+    assert_int_equal(sync, STORE_SYNC_FULL);
+    assert_true(store_sync_parse("normal", &sync));
+    assert_string_equal(store_sync_name(sync), "normal");
+    assert_false(store_sync_parse("fast", &sync));
+    assert_int_equal(sync, STORE_SYNC_NORMAL);
+}
 
 int main(void) {
     const struct CMUnitTest tests[] = {
@@ -170,7 +165,9 @@ int main(void) {
         ON_DISK(damaged_file_is_named_with_a_remedy),
         ON_DISK(file_in_place_of_the_folder_is_named_with_a_remedy),
         cmocka_unit_test(missing_folder_above_is_named_with_a_remedy),
-        cmocka_unit_test(in_memory_starts_at_one),
+        ON_DISK(file_of_schema_1_is_migrated_and_keeps_its_epoch),
+        ON_DISK(damaged_page_is_found_at_the_start_and_the_file_left_as_it_is),
+        cmocka_unit_test(names_of_sync_are_read_and_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

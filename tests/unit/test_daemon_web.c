@@ -67,6 +67,28 @@ static void readyz_is_503_before_and_after_serving(void **state) {
     caller_deinit(&caller);
 }
 
+static void store_that_fails_is_told_wherever_one_asks(void **state) {
+    struct site *site = *state;
+    struct store_state store = {.failing = true, .reason = "the disk is full", .commits = 3, .commit_buckets = {1, 2}};
+    static const char *const cases[][2] = {
+        {GET("/readyz"), "the disk is full"},
+        {GET("/metrics"), "hobnob_store_failing 1\n"},
+        {GET("/metrics"), "hobnob_store_commit_seconds_bucket{le=\"0.0010\"} 3\n"},
+        {GET("/metrics"), "hobnob_ready 0\n"},
+        {GET("/api/v1/status"), "\"state\":\"failing\""},
+        {GET("/api/v1/status"), "\"reason\":\"the disk is full\""},
+    };
+    site->fake.server.storing = (struct storing *)&store;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct caller caller;
+        ask(site, &caller, admin_port(site), cases[i][0]);
+        if (strstr(caller.in.bytes, cases[i][1]) == NULL)
+            fail_msg("%s was answered with %s", cases[i][0], caller.in.bytes);
+        caller_deinit(&caller);
+    }
+    site->fake.server.storing = NULL;
+}
+
 static void head_has_headers_only(void **state) {
     struct site *site = *state;
     struct caller caller;
@@ -273,6 +295,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(each_path_has_its_status),
         TEST(readyz_is_503_before_and_after_serving),
+        TEST(store_that_fails_is_told_wherever_one_asks),
         TEST(head_has_headers_only),
         TEST(requests_one_after_the_other_share_a_connection),
         TEST(table_of_many_megabytes_arrives_whole),

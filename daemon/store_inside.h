@@ -1,0 +1,133 @@
+/* Inside daemon/store*.c. Not a door. */
+#ifndef DAEMON_STORE_INSIDE_H
+#define DAEMON_STORE_INSIDE_H
+
+#include <sqlite3.h>
+
+#include "broker/broker.h"
+#include "broker/record.h"
+#include "daemon/store.h"
+
+enum store_statement {
+    STORE_RESET_SESSIONS, /* six of them, in this order */
+    STORE_RESET_SUBSCRIPTIONS,
+    STORE_RESET_MESSAGES,
+    STORE_RESET_QUEUED,
+    STORE_RESET_RECEIVED,
+    STORE_RESET_RETAINED,
+    STORE_SESSION,
+    STORE_SESSION_END, /* four of them, in this order */
+    STORE_SESSION_END_SUBSCRIPTIONS,
+    STORE_SESSION_END_QUEUED,
+    STORE_SESSION_END_RECEIVED,
+    STORE_SUBSCRIPTION,
+    STORE_SUBSCRIPTION_END,
+    STORE_MESSAGE,
+    STORE_MESSAGE_END,
+    STORE_QUEUED,
+    STORE_SENT,
+    STORE_RELEASED,
+    STORE_DONE,
+    STORE_RECEIVED,
+    STORE_RECEIVED_END,
+    STORE_RETAINED,
+    STORE_RETAINED_END,
+    STORE_NUMBER, /* ?1 name, ?2 value */
+    STORE_NUMBER_RAISE,
+    STORE_BEGIN,
+    STORE_COMMIT,
+};
+#define STORE_STATEMENTS (STORE_COMMIT + 1)
+
+/* One SQLite connection. Used by one thread at a time. */
+struct store_connection {
+    sqlite3 *database;
+    sqlite3_stmt *statements[STORE_STATEMENTS]; /* prepared when first used */
+    int wal_pages;                              /* of the write-ahead log, after the last commit */
+};
+
+struct store_thread;
+
+struct store {
+    char *dir;
+    enum store_sync sync;
+    uint64_t run;                       /* epoch with which this run began */
+    struct store_connection connection; /* the thread's own while it runs */
+    struct store_thread *thread;        /* NULL before store_start() */
+    uint64_t retry_ms;                  /* between attempts while the disk fails; before store_start() */
+    bool abandoned;                     /* the thread hangs in the disk: nothing may be freed */
+};
+
+#define STORE_PAGE 4096u
+#define STORE_WAL_PAGES 4096 /* of the write-ahead log, 16 MiB; then it is put into the file */
+
+/* ---- store.c: connections; results are SQLite's ---- */
+
+/* Opens the file, locks it, and brings its schema to the present version. */
+bool store_connect(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]);
+void store_disconnect(struct store_connection *connection);
+/* One line that says what the result of this connection means, and what to do. */
+void store_explain(const struct store *store, const struct store_connection *connection, int result,
+                   char error[STORE_ERROR_MAX]);
+/* The value of a row of the table numbers, 0 if there is none. */
+int store_read_number(struct store_connection *connection, const char *name, uint64_t *value);
+
+/* ---- store_schema.c ---- */
+
+bool store_prepare_schema(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]);
+
+/* ---- store_batch.c: what a batch need not write ---- */
+
+struct store_plan_entry {
+    uint64_t number; /* of the message, or position; 0 for a free slot */
+    bool queued;     /* which of the two */
+    bool begins, ends;
+    bool sent, released;
+    uint16_t packet_id;
+};
+
+/* What becomes of messages and queued publications within one batch. Positions are never used twice, so a key stands
+ * for one thing. */
+struct store_plan {
+    struct store_plan_entry *entries; /* NULL when memory was short: everything is written as it comes */
+    size_t mask;                      /* of the table's size, a power of two */
+    uint64_t highest;                 /* of all numbers seen */
+    size_t records;
+};
+
+/* Reads all records; false if the bytes are no records. */
+bool store_plan_make(struct store_plan *plan, const struct broker_span *batch, size_t count);
+void store_plan_deinit(struct store_plan *plan);
+/* The present state of this record's message or position after the batch; NULL if the plan does not know it. */
+const struct store_plan_entry *store_plan_find(const struct store_plan *plan, const struct record *record);
+/* True if the record need not be written; may complete a record of RECORD_QUEUED with what comes after it. */
+bool store_plan_saves(const struct store_plan *plan, struct record *record);
+
+/* The last RECORD_RESET of the batch: where what counts begins. False if there is none. */
+bool store_find_reset(const struct broker_span *batch, size_t count, size_t *span, size_t *offset);
+
+/* ---- store_apply.c ---- */
+
+/* Written with each batch: whose it is, the number of its last record, and the epoch to be kept. */
+struct store_numbers {
+    uint64_t run, last, epoch;
+};
+
+struct store_applied {
+    uint64_t records, saved;
+};
+
+/* One transaction. SQLITE_OK if it was committed; else it was not, or is in doubt (then the numbers in the file tell,
+ * read on a fresh connection). STORE_UNSOUND if the bytes are no records. */
+#define STORE_UNSOUND SQLITE_MISMATCH
+int store_apply(struct store_connection *connection, const struct broker_span *batch, size_t count,
+                const struct store_numbers *numbers, struct store_applied *applied);
+/* Puts the write-ahead log into the file (mode: SQLITE_CHECKPOINT_PASSIVE; _TRUNCATE empties its file too). */
+int store_checkpoint(struct store_connection *connection, int mode);
+
+/* ---- store_thread.c ---- */
+
+/* Frees what store_start() made; the thread has ended. */
+void store_thread_free(struct store *store);
+
+#endif
