@@ -22,6 +22,10 @@ bool checks_delivery(const struct world *world, uint64_t from_us, enum checks_re
 /* Whatever happened: QoS 0 and 2 never twice in one session (a broker that dies loses its sessions, and with them what
  * it knew to be delivered), nothing to clients that did not ask, payloads whole, no violation of the protocol. */
 bool checks_never(const struct world *world, char why[CHECKS_WHY]);
+/* Kept sessions are there after every crash, and so is what was acknowledged: a publication of QoS 1 or 2 that its
+ * broker acknowledged has reached each kept session of that same broker that was granted a matching filter at QoS 1 or
+ * 2 before it was sent, and still has it. Records on the disks fit each other. But for disks that were lost. */
+bool checks_survival(const struct world *world, char why[CHECKS_WHY]);
 /* First copies of one publisher's messages on one topic with one QoS come in the order in which they were sent;
  * retained ones come again with a subscription or a restarted broker and do not count. */
 bool checks_order(const struct world *world, char why[CHECKS_WHY]);

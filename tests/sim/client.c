@@ -7,7 +7,7 @@
 #define DIAL_TIMEOUT_US (5000u * HEAP_MS)
 #define CONNECT_TIMEOUT_US (10000u * HEAP_MS)
 #define RECONNECT_US (500u * HEAP_MS)
-#define SESSION_EXPIRY_S 3600u
+#define SESSION_EXPIRY_S (7u * 24 * 3600) /* longer than clocks jump here */
 
 struct client_event {
     struct event event;
@@ -372,6 +372,14 @@ size_t sim_client_broker_host(const struct sim_client *client) {
 
 const char *sim_client_id(const struct sim_client *client) {
     return client->id;
+}
+
+bool sim_client_is_persistent(const struct sim_client *client) {
+    return client->options.persistent;
+}
+
+uint64_t sim_client_sessions(const struct sim_client *client) {
+    return client->sessions;
 }
 
 bool sim_client_idle(const struct sim_client *client) {

@@ -42,6 +42,9 @@ enum sim_client_state sim_client_state(const struct sim_client *client);
 size_t sim_client_number(const struct sim_client *client);
 size_t sim_client_broker_host(const struct sim_client *client);
 const char *sim_client_id(const struct sim_client *client);
+bool sim_client_is_persistent(const struct sim_client *client);
+/* Sessions that it had: the broker's word that it knew none begins a new one. */
+uint64_t sim_client_sessions(const struct sim_client *client);
 /* Nothing asked for is unanswered. */
 bool sim_client_idle(const struct sim_client *client);
 /* CONNACKs with success, and why the last connection was refused or ended by the broker (reason code), 0 if not. */

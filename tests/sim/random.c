@@ -103,7 +103,7 @@ static void restart(struct plan *plan) {
     for (size_t i = 0; i < plan->world->node_count; i++) {
         struct world_node *node = plan->world->nodes[i];
         if (node->node != NULL) continue;
-        if (draw(plan, 4) == 0) node->saved_epoch = 0;
+        if (draw(plan, 4) == 0) world_lose_disk(plan->world, i);
         if (draw(plan, 6) == 0) network_move_host(plan->world->network, node->host);
         world_start(plan->world, i);
         return;
@@ -174,4 +174,11 @@ static bool faults_then_quiet(struct run *run, struct world *world) {
     return run_settle(run, world, QUIET_SETTLE_MS) && run_verify(run, world, quiet_us, CHECKS_ONCE);
 }
 
-const struct scenario scenario_random = {"random", faults_then_quiet, 1, NULL};
+/* From a disk that is hardly felt to one with half a second for a commit. */
+static void draw_disk(struct world_options *options) {
+    struct dice dice;
+    dice_init(&dice, options->seed, "commits");
+    options->commit_us_max = 500u << dice_below(&dice, 11);
+}
+
+const struct scenario scenario_random = {"random", faults_then_quiet, 1, draw_disk};

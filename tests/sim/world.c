@@ -16,7 +16,9 @@ struct world *world_new(const struct world_options *options) {
     world->options = *options;
     world->heap = heap_new();
     world->network = network_new(world->heap, options->seed);
+    if (world->options.commit_us_max == 0) world->options.commit_us_max = DEFAULT_COMMIT_US;
     dice_init(&world->dice, options->seed, "world");
+    dice_init(&world->disk_dice, options->seed, "disk");
     trace_init(&world->trace, options->trace);
     journal_init(&world->journal);
     world->issuer = credentials_key(&world->dice);
@@ -38,6 +40,7 @@ void world_free(struct world *world) {
     for (size_t i = 0; i < world->node_count; i++) {
         struct world_node *node = world->nodes[i];
         node_free(node->node);
+        world_disk_free(node);
         auth_key_free(node->key);
         free(node->token);
         free(node->bootstrap);
@@ -70,6 +73,7 @@ struct world_node *world_add_node(struct world *world, const char *name) {
     node->key = credentials_key(&world->dice);
     node->ring = world->ring;
     node->federation = "simulation";
+    node->disk = disk_new();
     struct network_ports ports = world_network_ports(node);
     node->host = network_add_host(world->network, &ports);
     network_set_power(world->network, node->host, NETWORK_DOWN);
@@ -121,7 +125,7 @@ struct node_event {
     uint64_t run;
 };
 
-static void push(struct world_node *node, uint64_t delay_us, void (*fire)(struct event *)) {
+void world_push(struct world_node *node, uint64_t delay_us, void (*fire)(struct event *)) {
     struct node_event *event = calloc(1, sizeof *event);
     assert(event != NULL);
     event->event.fire = fire;
@@ -130,8 +134,7 @@ static void push(struct world_node *node, uint64_t delay_us, void (*fire)(struct
     heap_push(node->world->heap, &event->event, delay_us);
 }
 
-/* NULL if the event is of an earlier run, or comes again because the broker is paused. */
-static struct world_node *take(struct event *event) {
+struct world_node *world_take(struct event *event) {
     struct node_event *of = (struct node_event *)event;
     uint64_t paused_us = network_paused_us(of->node->world->network, of->node->host);
     if (paused_us != 0 && of->run == of->node->run) {
@@ -144,7 +147,7 @@ static struct world_node *take(struct event *event) {
 }
 
 static void on_resolve_time(struct event *event) {
-    struct world_node *node = take(event);
+    struct world_node *node = world_take(event);
     if (node == NULL) return;
     struct gossip_address addresses[64];
     size_t count = node->bootstrap_count < 64 ? node->bootstrap_count : 64;
@@ -154,7 +157,7 @@ static void on_resolve_time(struct event *event) {
     gossip_set_bootstrap(node_gossip(node->node), world_node_now_ms(node), addresses, count);
     node_pump(node->node, world_node_now_ms(node));
     world_flush(node);
-    push(node, RESOLVE_US, on_resolve_time);
+    world_push(node, RESOLVE_US, on_resolve_time);
 }
 
 void world_start(struct world *world, size_t index) {
@@ -177,6 +180,7 @@ void world_start(struct world *world, size_t index) {
         .ring = &node->ring,
         .advertise = network_address(world->network, node->host, WORLD_PEERS_PORT),
         .epoch = node->saved_epoch,
+        .durable = true,
         .seed = dice_next(&world->dice),
         .broker_limits = world->options.broker_limits,
         .gossip_limits = world->options.gossip_limits,
@@ -185,7 +189,8 @@ void world_start(struct world *world, size_t index) {
     trace_line(&world->trace, heap_now_us(world->heap), node->name, "starts, epoch %" PRIu64, node->saved_epoch);
     node->node = node_new(&options, world_node_now_ms(node), world_node_wall_ms(node));
     assert(node->node != NULL);
-    push(node, 0, on_resolve_time);
+    world_disk_restore(node);
+    world_push(node, 0, on_resolve_time);
 }
 
 void world_start_all(struct world *world) {
@@ -193,11 +198,12 @@ void world_start_all(struct world *world) {
         world_start(world, i);
 }
 
-/* Sessions are in memory: the subscriptions there ended with it. */
-static void sessions_end(struct world_node *node) {
+/* The subscriptions there ended with it: of clients whose sessions are not kept, or of all if the disk is lost. */
+static void sessions_end(struct world_node *node, bool kept_too) {
     struct journal *journal = &node->world->journal;
     for (size_t i = 0; i < journal->subscription_count; i++) {
         struct journal_subscription *entry = &journal->subscriptions[i];
+        if (!kept_too && sim_client_is_persistent(node->world->clients[entry->client])) continue;
         if (entry->broker_host == node->host && entry->granted_us != JOURNAL_NEVER && entry->ended_us == JOURNAL_NEVER)
             entry->ended_us = heap_now_us(node->world->heap);
     }
@@ -207,18 +213,20 @@ void world_crash(struct world *world, size_t index, enum network_power how) {
     struct world_node *node = world->nodes[index];
     if (node->node == NULL) return;
     trace_line(&world->trace, heap_now_us(world->heap), node->name, how == NETWORK_DARK ? "loses power" : "is killed");
-    sessions_end(node);
+    sessions_end(node, false);
+    world_disk_crash(node);
     stop(node, how);
 }
 
 static void on_leave_look(struct event *event) {
-    struct world_node *node = take(event);
+    struct world_node *node = world_take(event);
     if (node == NULL) return;
     if (!node_left(node->node)) {
-        push(node, LEAVE_LOOK_US, on_leave_look);
+        world_push(node, LEAVE_LOOK_US, on_leave_look);
         return;
     }
     trace_line(&node->world->trace, heap_now_us(node->world->heap), node->name, "has left");
+    world_disk_flush(node);
     stop(node, NETWORK_DOWN);
 }
 
@@ -226,11 +234,21 @@ void world_leave(struct world *world, size_t index) {
     struct world_node *node = world->nodes[index];
     if (node->node == NULL || node->leaving) return;
     trace_line(&world->trace, heap_now_us(world->heap), node->name, "leaves");
-    sessions_end(node);
+    sessions_end(node, false);
     node->leaving = true;
     node_leave(node->node, world_node_now_ms(node));
     world_flush(node);
-    push(node, LEAVE_LOOK_US, on_leave_look);
+    world_push(node, LEAVE_LOOK_US, on_leave_look);
+}
+
+void world_lose_disk(struct world *world, size_t index) {
+    struct world_node *node = world->nodes[index];
+    assert(node->node == NULL);
+    sessions_end(node, true);
+    disk_free(node->disk);
+    node->disk = disk_new();
+    node->saved_epoch = 0;
+    node->disk_losses++;
 }
 
 void world_pause(struct world *world, size_t index, uint64_t ms) {

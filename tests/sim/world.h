@@ -12,6 +12,7 @@
 #include "daemon/node.h"
 #include "tests/sim/client.h"
 #include "tests/sim/credentials.h"
+#include "tests/sim/disk.h"
 
 #define WORLD_PEERS_PORT 7100u
 #define WORLD_NAME_MAX 64u
@@ -58,6 +59,11 @@ struct world_node {
     bool *ready_is_link;
     size_t ready_count, ready_room;
 
+    struct disk *disk;
+    struct record_buffer unsaved, saving; /* given and not begun; in the transaction that runs */
+    uint64_t unsaved_last, saving_last;   /* numbers of their last records */
+    uint64_t disk_losses;
+
     uint64_t started_us, ticks;
     uint64_t spins;                        /* times at which the deadline after a tick was not in the future */
     struct world_log logs[WORLD_LOGS_MAX]; /* since the world began */
@@ -69,13 +75,15 @@ struct world_options {
     FILE *trace; /* NULL: hash only */
     struct broker_limits broker_limits;
     struct gossip_limits gossip_limits;
+    uint32_t commit_us_max; /* longest commit; 0: DEFAULT_COMMIT_US */
 };
+#define DEFAULT_COMMIT_US 3000u
 
 struct world {
     struct world_options options;
     struct heap *heap;
     struct network *network;
-    struct dice dice;
+    struct dice dice, disk_dice;
     struct trace trace;
     struct journal journal;
     struct auth_key *issuer;
@@ -98,8 +106,11 @@ void world_set_token(struct world *world, size_t node, enum credentials_fault fa
 
 void world_start(struct world *world, size_t node);
 void world_start_all(struct world *world);
-/* NETWORK_DOWN: the process dies (kill -9). NETWORK_DARK: power is cut. Sessions in memory are gone. */
+/* NETWORK_DOWN: the process dies (kill -9). NETWORK_DARK: power is cut. What was not committed is gone, and of the
+ * transaction that runs all or nothing is there at the next start. */
 void world_crash(struct world *world, size_t node, enum network_power how);
+/* While it is down: its disk is replaced by an empty one. The epoch goes with it. */
+void world_lose_disk(struct world *world, size_t node);
 /* SIGSTOP, and SIGCONT after this time: everything it missed comes at once. */
 void world_pause(struct world *world, size_t node, uint64_t ms);
 /* SIGTERM: leaves in order, then is down. */
@@ -121,6 +132,24 @@ bool world_run_until(struct world *world, uint64_t max_ms, bool (*holds)(struct 
 uint64_t world_now_ms(const struct world *world);
 
 const struct world_log *world_log_of(const struct world_node *node, const char *event); /* NULL if there is none */
+
+/* world_disk.c: the storage thread of a broker. */
+/* Gives the broker what its disk holds. */
+void world_disk_restore(struct world_node *node);
+/* After each turn: hands the journal over; a transaction begins if none runs. */
+void world_disk_turn(struct world_node *node);
+/* The port store. */
+void world_disk_give(void *context, const struct broker_journal *journal);
+/* An orderly end: all is written. */
+void world_disk_flush(struct world_node *node);
+/* An end that is none: all that was given is gone, but perhaps the transaction that runs. */
+void world_disk_crash(struct world_node *node);
+void world_disk_free(struct world_node *node);
+
+/* An event of this run of the broker; those of an earlier one do nothing. */
+void world_push(struct world_node *node, uint64_t delay_us, void (*fire)(struct event *event));
+/* NULL if the event is of an earlier run, or comes again because the broker is paused. */
+struct world_node *world_take(struct event *event);
 
 /* For world.c and world_ports.c. */
 uint64_t world_node_now_ms(const struct world_node *node);

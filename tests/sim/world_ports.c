@@ -148,6 +148,7 @@ static void arm(struct world_node *node) {
 
 void world_flush(struct world_node *node) {
     flush_all(node);
+    world_disk_turn(node);
     if (node->leaving && node_left(node->node)) return; /* about to end */
     arm(node);
 }
@@ -209,7 +210,8 @@ struct node_ports world_node_ports(struct world_node *node) {
                                .link_ready = link_ready,
                                .dial = dial,
                                .log = log_line,
-                               .save_epoch = save_epoch};
+                               .save_epoch = save_epoch,
+                               .store = world_disk_give};
 }
 
 /* ---- the network's ports ---- */
