@@ -24,6 +24,11 @@ bool checks_matches(const char *filter, const char *topic) {
     }
 }
 
+const char *checks_inner(const char *filter) {
+    if (strncmp(filter, "$share/", 7) != 0) return NULL;
+    return strchr(filter + 7, '/') + 1;
+}
+
 /* copies[publication * clients + client], without retained ones. */
 static uint32_t *count_copies(const struct world *world) {
     const struct journal *journal = &world->journal;
@@ -45,10 +50,12 @@ static struct due due(const struct world *world, size_t client, const struct jou
     struct due result = {0};
     for (size_t i = 0; i < world->journal.subscription_count; i++) {
         const struct journal_subscription *entry = &world->journal.subscriptions[i];
-        if (entry->client != client || !checks_matches(entry->filter, publication->topic)) continue;
+        const char *inner = checks_inner(entry->filter);
+        if (entry->client != client || !checks_matches(inner != NULL ? inner : entry->filter, publication->topic))
+            continue;
         if (entry->ended_us != JOURNAL_NEVER && entry->ended_us + ENDING_US < publication->sent_us) continue;
         result.may = true;
-        if (entry->granted_us > publication->sent_us || entry->ended_us != JOURNAL_NEVER) continue;
+        if (inner != NULL || entry->granted_us > publication->sent_us || entry->ended_us != JOURNAL_NEVER) continue;
         result.must = true;
         if (entry->qos > result.qos) result.qos = entry->qos;
     }

@@ -19,6 +19,9 @@ enum checks_repeats { CHECKS_ONCE, CHECKS_QOS1_MAY_REPEAT };
  * exactly one copy (G2, G3, G4, G5), a client with none got none, anyone between at most one. Whoever calls it has
  * waited until all could arrive. */
 bool checks_delivery(const struct world *world, uint64_t from_us, enum checks_repeats repeats, char why[CHECKS_WHY]);
+/* The same for groups of shared subscriptions: of the members at one broker, one got one copy. (Of one client alone,
+ * checks_delivery() only says that it may.) Members must have no other filter that matches. */
+bool checks_groups(const struct world *world, uint64_t from_us, enum checks_repeats repeats, char why[CHECKS_WHY]);
 /* Whatever happened: QoS 0 and 2 never twice in one session (a broker that dies loses its sessions, and with them what
  * it knew to be delivered), nothing to clients that did not ask, payloads whole, no violation of the protocol. */
 bool checks_never(const struct world *world, char why[CHECKS_WHY]);
@@ -45,5 +48,7 @@ bool checks_clients_idle(const struct world *world);
 struct link_info checks_links(const struct world *world, size_t node);
 /* Does the MQTT filter match the topic? (MQTT 5.0 section 4.7; apart from broker/topic.h.) */
 bool checks_matches(const char *filter, const char *topic);
+/* FILTER of "$share/NAME/FILTER"; NULL for any other. */
+const char *checks_inner(const char *filter);
 
 #endif

@@ -23,7 +23,8 @@ struct result {
 };
 
 static const struct scenario *const families[] = {scenarios_delivery, scenarios_links, scenarios_faults,
-                                                  scenarios_gossip,   scenarios_trust, scenarios_disk};
+                                                  scenarios_gossip,   scenarios_share, scenarios_trust,
+                                                  scenarios_disk};
 
 static struct result play(const struct scenario *scenario, uint64_t seed, unsigned variant, FILE *trace) {
     struct world_options options = {.seed = seed * 1000 + variant, .trace = trace};

@@ -185,3 +185,18 @@ class Crossing(FederationTest):
         here.publish(self.topic("big"), big, 2)
         there.wait_count(7)
         self.assertEqual(sorted(there.payloads()), sorted([b"js 0", b"js 1", b"js 2", b"paho 0", b"paho 1", b"paho 2", big]))
+
+    def test_each_sites_group_of_a_shared_subscription_gets_its_copy(self):
+        groups = {}
+        for name in ("edge-2", "edge-3"):
+            groups[name] = [self.paho(name) for _ in range(2)]
+            for member in groups[name]:
+                member.subscribe(f"$share/g/{self.topic('#')}", qos=1)
+        publisher = self.paho("edge-1")
+        payloads = [b"%d" % number for number in range(20)]
+        for payload in payloads:
+            publisher.publish(self.topic("x"), payload, 1)
+        for name, members in groups.items():
+            wait_until(f"all at {name}", lambda members=members: sum(len(member.messages) for member in members) >= 20)
+            self.assertEqual(sorted((m.payload for member in members for m in member.messages), key=int), payloads)
+            self.assertTrue(all(member.messages for member in members))
