@@ -33,7 +33,7 @@ void connection_move(struct connection *connection, enum connection_list list) {
     if (from != NULL) DL_DELETE(*from, connection);
     if (connection->list == LIST_ARRIVING) clients->arriving_count--;
     if (list == LIST_ARRIVING) clients->arriving_count++;
-    connection->list = (uint8_t)list;
+    connection->list = list & 7u;
     if (to != NULL) DL_APPEND(*to, connection);
     if (list != LIST_ARRIVING && list != LIST_ENDED) return;
     connection->due_ms =
@@ -76,7 +76,7 @@ void connection_watch(struct connection *connection) {
                           : wanted == WATCH_NONE            ? EPOLL_CTL_DEL
                                                             : EPOLL_CTL_MOD;
     if (epoll_ctl(connection->clients->epoll, operation, connection->file, &event) == 0) {
-        connection->watched = wanted;
+        connection->watched = wanted & 3u;
     } else {
         connection_log(connection, "client_lost", strerror(errno));
         connection_close(connection);
@@ -85,7 +85,7 @@ void connection_watch(struct connection *connection) {
 
 /* ---- from beginning to end ---- */
 
-struct connection *connection_new(struct clients *clients, int file, enum clients_kind kind) {
+struct connection *connection_new(struct clients *clients, int file) {
     struct connection *connection = calloc(1, sizeof(*connection));
     if (connection == NULL) {
         close(file);
@@ -93,7 +93,6 @@ struct connection *connection_new(struct clients *clients, int file, enum client
     }
     connection->clients = clients;
     connection->file = file;
-    connection->kind = (uint8_t)kind;
     connection->slice_bits = SLICE_BITS_START;
     clients->count++;
     return connection;

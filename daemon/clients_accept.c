@@ -64,7 +64,7 @@ static void admit(struct listener *listener, int file, const struct sockaddr_sto
                "shell)");
         return;
     }
-    struct connection *connection = connection_new(clients, file, listener->kind);
+    struct connection *connection = connection_new(clients, file);
     if (connection == NULL) {
         refuse(clients, -1, address, "memory is short");
         return;

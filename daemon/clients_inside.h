@@ -61,10 +61,9 @@ struct connection {
     uint64_t due_ms;         /* of arriving and ended */
     int file;                /* -1 once dead */
     uint32_t turn, spent_ns; /* the turn it was last heard in, and what that cost */
-    uint8_t list;            /* enum connection_list */
-    uint8_t kind;            /* enum clients_kind */
-    uint8_t watched;         /* enum connection_interest */
-    uint8_t slice_bits;      /* log2 of the bytes given to the broker at once */
+    unsigned list : 3;       /* enum connection_list */
+    unsigned watched : 2;    /* enum connection_interest */
+    unsigned slice_bits : 4; /* log2 of the bytes given to the broker at once */
     bool is_ready : 1;       /* in clients->ready */
     bool is_blocked : 1;     /* the socket took no more, or the turn's writes are used up */
     bool is_paused : 1;      /* by the broker */
@@ -120,7 +119,7 @@ struct clients {
 /* ---- clients.c ---- */
 
 /* NULL when memory or the epoll instance is short; the descriptor is closed then. It is open. */
-struct connection *connection_new(struct clients *clients, int file, enum clients_kind kind);
+struct connection *connection_new(struct clients *clients, int file);
 void connection_move(struct connection *connection, enum connection_list list);
 /* Tells the broker of it; false, and it is closed, when it is refused. */
 bool connection_open(struct connection *connection, const struct broker_origin *origin);

@@ -29,7 +29,7 @@ static void adapt(struct connection *connection, uint64_t took_ns, bool whole_sl
         bits = bits > SLICE_BITS_MIN + 2 ? bits - 2 : SLICE_BITS_MIN;
     else if (whole_slice && took_ns < CHEAP_NS && bits < SLICE_BITS_MAX)
         bits++;
-    connection->slice_bits = (uint8_t)bits;
+    connection->slice_bits = bits & 15u;
 }
 
 void share_give(struct connection *connection, const uint8_t *bytes, size_t size) {

@@ -180,8 +180,10 @@ void tls_certificates_read(struct tls_certificates *certificates, const struct c
                            struct config_faults *faults) {
     if (config->tls.cert.path == NULL || config->tls.key.path == NULL) return;
     const size_t errors_before = faults->errors;
+    if (certificates->memory == NULL) certificates->memory = tls_stream_memory_new();
     const struct reading reading = {.config = config, .faults = faults, .wall_s = wall_s, .context = new_context()};
-    if (reading.context == NULL) {
+    if (reading.context == NULL || certificates->memory == NULL) {
+        SSL_CTX_free(reading.context);
         config_fault_add(faults, false, config->tls.cert.line, "memory is short for TLS; give the machine more");
         ERR_clear_error();
         return;
@@ -203,12 +205,7 @@ bool tls_certificates_good(const struct tls_certificates *certificates) {
 }
 
 struct tls_certificates *tls_certificates_new(void) {
-    struct tls_certificates *certificates = calloc(1, sizeof(*certificates));
-    if (certificates == NULL) return NULL;
-    certificates->memory = tls_stream_memory_new();
-    if (certificates->memory != NULL) return certificates;
-    free(certificates);
-    return NULL;
+    return calloc(1, sizeof(struct tls_certificates));
 }
 
 void tls_certificates_free(struct tls_certificates *certificates) {

@@ -102,8 +102,9 @@ int web_on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user, v
 static struct lws_context *create_context(struct web *web) {
     void *loops[] = {web->server->loop};
     struct lws_context_creation_info info = {
-        .options = LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT |
-                   LWS_SERVER_OPTION_UV_NO_SIGSEGV_SIGFPE_SPIN | LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME,
+        .options = LWS_SERVER_OPTION_LIBUV | LWS_SERVER_OPTION_EXPLICIT_VHOSTS |
+                   LWS_SERVER_OPTION_UV_NO_SIGSEGV_SIGFPE_SPIN | LWS_SERVER_OPTION_SKIP_SERVER_CANONICAL_NAME |
+                   (web->server->identity->key != NULL ? LWS_SERVER_OPTION_DO_SSL_GLOBAL_INIT : 0),
         .foreign_loops = loops,
         .user = web,
         .port = CONTEXT_PORT_NO_LISTEN,

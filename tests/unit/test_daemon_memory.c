@@ -96,12 +96,9 @@ static void short_does_not_go_to_and_fro(void **state) {
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(resident_is_the_second_number_of_statm),
-        TEST(the_lowest_limit_of_the_group_and_those_above_counts),
-        TEST(groups_of_version_1_count_too),
-        TEST(without_a_group_there_is_no_limit),
-        TEST(the_default_is_what_a_machine_can_have),
-        TEST(short_does_not_go_to_and_fro),
+        TEST(resident_is_the_second_number_of_statm), TEST(the_lowest_limit_of_the_group_and_those_above_counts),
+        TEST(groups_of_version_1_count_too),          TEST(without_a_group_there_is_no_limit),
+        TEST(the_default_is_what_a_machine_can_have), TEST(short_does_not_go_to_and_fro),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
