@@ -6,6 +6,9 @@
 
 #include "daemon/clients_inside.h"
 
+#define TLS_HANDSHAKE_RECORD 22u /* RFC 8446 section 5.1 */
+#define TLS_RECORD_HEAD 5u
+
 static void fail(struct connection *connection, uint64_t *counter, const char *why) {
     ++*counter;
     connection_log(connection, "client_refused", why);
@@ -38,17 +41,12 @@ static void open_at_broker(struct connection *connection) {
 /* The next stage that this connection has. */
 static void advance(struct connection *connection) {
     struct layers *layers = connection->layers;
-    if (layers->stage == STAGE_PROXY && layers->with_tls) {
-        layers->stage = STAGE_TLS;
-        layers->tls = tls_stream_new(connection->clients->server->certificates, &connection->clients->sending);
-        if (layers->tls != NULL) return;
-        connection_log(connection, "client_refused", "memory is short for TLS");
-        connection_close(connection);
-    } else if (layers->stage != STAGE_REQUEST && layers->with_websocket) {
+    if (layers->stage == STAGE_PROXY && layers->with_tls)
+        layers->stage = STAGE_HELLO;
+    else if (layers->stage != STAGE_REQUEST && layers->with_websocket)
         layers->stage = STAGE_REQUEST;
-    } else {
+    else
         open_at_broker(connection);
-    }
 }
 
 /* ---- stages ---- */
@@ -97,6 +95,33 @@ static size_t take_proxy(struct connection *connection, const uint8_t *bytes, si
     return size;
 }
 
+/* True if OpenSSL would find a whole record in it, or something that is none. */
+static bool hello_is_whole(const struct text *greeting) {
+    const uint8_t *bytes = (const uint8_t *)greeting->bytes;
+    if (greeting->size > 0 && bytes[0] != TLS_HANDSHAKE_RECORD) return true;
+    return greeting->size >= TLS_RECORD_HEAD && greeting->size >= TLS_RECORD_HEAD + ((size_t)bytes[3] << 8 | bytes[4]);
+}
+
+/* Who sends half a greeting and waits takes up as much memory as that, and not OpenSSL's buffers. */
+static size_t take_hello(struct connection *connection, const uint8_t *bytes, size_t size) {
+    struct clients *clients = connection->clients;
+    struct layers *layers = connection->layers;
+    const size_t added = greet(layers, bytes, size, TLS_RECORD_HEAD + TLS_RECORD_MAX);
+    if (added > 0 && !hello_is_whole(&layers->greeting) && layers->greeting.size < TLS_RECORD_HEAD + TLS_RECORD_MAX)
+        return added;
+    if (added > 0) layers->tls = tls_stream_new(clients->server->certificates, &clients->sending);
+    if (layers->tls == NULL) {
+        fail(connection, &clients->counters.tls_failed, "memory is short for TLS");
+        return size;
+    }
+    struct text hello = layers->greeting;
+    layers->greeting = (struct text){0};
+    layers->stage = STAGE_TLS;
+    frames_take_tls(connection, (const uint8_t *)hello.bytes, hello.size);
+    text_deinit(&hello);
+    return connection->list == LIST_DEAD || connection->list == LIST_ENDED ? size : added;
+}
+
 static size_t take_request(struct connection *connection, const uint8_t *bytes, size_t size) {
     struct clients *clients = connection->clients;
     struct layers *layers = connection->layers;
@@ -120,8 +145,11 @@ static size_t take_request(struct connection *connection, const uint8_t *bytes, 
 }
 
 size_t arrive_take(struct connection *connection, const uint8_t *bytes, size_t size) {
-    return connection->layers->stage == STAGE_PROXY ? take_proxy(connection, bytes, size)
-                                                    : take_request(connection, bytes, size);
+    switch (connection->layers->stage) {
+    case STAGE_PROXY: return take_proxy(connection, bytes, size);
+    case STAGE_HELLO: return take_hello(connection, bytes, size);
+    default: return take_request(connection, bytes, size);
+    }
 }
 
 void arrive_secured(struct connection *connection) {

@@ -207,7 +207,7 @@ static void take_plain(struct connection *connection, uint8_t *bytes, size_t siz
         share_keep(connection, bytes + at, size - at);
 }
 
-static void take_tls(struct connection *connection, const uint8_t *bytes, size_t size) {
+void frames_take_tls(struct connection *connection, const uint8_t *bytes, size_t size) {
     struct clients *clients = connection->clients;
     struct tls_stream *tls = connection->layers->tls;
     enum tls_result result = TLS_BYTES;
@@ -233,14 +233,15 @@ static void take_tls(struct connection *connection, const uint8_t *bytes, size_t
 
 void frames_take_raw(struct connection *connection, uint8_t *bytes, size_t size) {
     size_t at = 0;
-    while (at < size && connection->list == LIST_ARRIVING && connection->layers->stage == STAGE_PROXY)
+    while (at < size && connection->list == LIST_ARRIVING &&
+           (connection->layers->stage == STAGE_PROXY || connection->layers->stage == STAGE_HELLO))
         at += arrive_take(connection, bytes + at, size - at);
     if (at == size || connection->list == LIST_DEAD || connection->list == LIST_ENDED) return;
     if (connection->layers == NULL) {
         const size_t given = share_give_all(connection, bytes + at, size - at);
         if (given < size - at) share_keep(connection, bytes + at + given, size - at - given);
     } else if (connection->layers->tls != NULL) {
-        take_tls(connection, bytes + at, size - at);
+        frames_take_tls(connection, bytes + at, size - at);
     } else {
         take_plain(connection, bytes + at, size - at);
     }

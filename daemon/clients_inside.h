@@ -31,7 +31,7 @@
 #define CLIENTS_ROUNDS_MAX 4u           /* writes for one client in one turn; then the kernel's readiness paces it */
 
 enum connection_list { LIST_OPEN, LIST_ARRIVING, LIST_WAITING, LIST_ENDED, LIST_DEAD };
-enum connection_stage { STAGE_MQTT, STAGE_PROXY, STAGE_TLS, STAGE_REQUEST };
+enum connection_stage { STAGE_MQTT, STAGE_PROXY, STAGE_HELLO, STAGE_TLS, STAGE_REQUEST };
 
 /* What a connection has beyond plain TCP. */
 struct layers {
@@ -45,7 +45,7 @@ struct layers {
     char *name;                         /* of the client's certificate; NULL if none */
     struct tls_stream *tls;             /* from STAGE_TLS on */
     struct websocket_reader *websocket; /* from STAGE_MQTT on */
-    struct text greeting;               /* a PROXY header or a request, so far */
+    struct text greeting;               /* a PROXY header, the first record of TLS or a request, so far */
     struct text unsent;                 /* framed or encrypted, what the socket had no room for */
     size_t unsent_at;
     struct text rest; /* input that waits for the next share: of MQTT, or frames of WebSocket */
@@ -148,8 +148,8 @@ void listeners_resume(struct clients *clients);
 
 /* The way in, for a connection with layers; the address is the far end's of the socket. */
 void arrive(struct connection *connection, const struct listener *listener, bool proxied, const char *address);
-/* Bytes for the stage that it is in: PROXY header, or request for a WebSocket. Returns how many were used; the
- * connection may be at the next stage then, or have ended. */
+/* Bytes for the stage that it is in: PROXY header, first record of TLS, or request for a WebSocket. Returns how many
+ * were used; the connection may be at the next stage then, or have ended. */
 size_t arrive_take(struct connection *connection, const uint8_t *bytes, size_t size);
 /* TLS is up: who is it? */
 void arrive_secured(struct connection *connection);
@@ -163,6 +163,8 @@ void stream_flush(struct connection *connection);
 
 /* ---- clients_frames.c ---- */
 
+/* Bytes of TLS. */
+void frames_take_tls(struct connection *connection, const uint8_t *bytes, size_t size);
 /* Bytes from the socket, of a connection with layers. They are changed. */
 void frames_take_raw(struct connection *connection, uint8_t *bytes, size_t size);
 /* Of MQTT, or frames of it: returns how many were taken in this turn. They are changed. */

@@ -445,3 +445,50 @@ class Fairness(ListenerTest):
             before = site.metric("hobnob_publications_received_total")
             wait_until("all of it arrives", lambda: site.metric("hobnob_publications_received_total") == 30000)
             self.assertLessEqual(before, 30000)
+
+    def test_descriptors_run_out_for_newcomers_only(self):
+        site = self.secure(listen="mqtt: 127.0.0.1:{a}\nmqtts: 127.0.0.1:{b}\nws: 127.0.0.1:{c}", start=False)
+        command = site.command
+        site.command = lambda: ["prlimit", "--nofile=160:160", *command()]
+        site.start()
+        self.addCleanup(self._end, site)
+        inside = []
+        for i in range(200):  # more than there are descriptors
+            raw = self.raw(site.ports["a"])
+            try:
+                if raw.send(raw_connect(f"c{i}")).packet() == ACCEPTED:
+                    inside.append(raw)
+            except ConnectionError:
+                pass
+        self.assertGreater(len(inside), 20)
+        self.assertLess(len(inside), 100)
+        for letter in "bc":
+            refused = self.raw(site.ports[letter])
+            refused.socket.settimeout(10)
+            self.assertEqual(refused.socket.recv(1), b"")
+        wait_until("the log says what to do", lambda: site.log_lines("client_refused", "LimitNOFILE"))
+        self.assertGreater(site.metric("hobnob_client_connections_refused_total"), 100)  # and the admin port answers
+        for raw in inside:
+            raw.send(b"\xc0\0")
+            self.assertEqual(raw.packet(), (0xd0, b""))
+        for raw in inside[:10]:
+            raw.close()
+
+        def accepted():
+            try:
+                return self.raw(site.ports["a"], raw_connect("late")).packet() == ACCEPTED
+            except ConnectionError:
+                return False
+
+        wait_until("there is room again", accepted)
+
+    def test_half_open_connections_keep_nobody_out(self):
+        site = self.secure(listen="mqtt: 127.0.0.1:{a}\nmqtts: 127.0.0.1:{b}\nws: 127.0.0.1:{c}", more="limits: {{connecting_max: 50}}\n")
+        first = {"b": b"\x16\x03\x01\x02\x00", "c": b"GET /mqtt HTTP/1.1\r\n"}
+        silent = [self.raw(site.ports[letter], first[letter]) for _ in range(150) for letter in "bc"]
+        self.assertEqual(self.tls(site, "b").send(raw_connect("tls")).packet(), ACCEPTED)
+        self.closing(Paho(site.way("c"), websocket=True)).publish("t", b"x", qos=1)
+        wait_until("the oldest have gone", lambda: site.metric("hobnob_client_handshakes_displaced_total") >= 250)
+        self.assertLessEqual(site.metric("hobnob_client_connections_arriving"), 50)
+        silent[0].socket.settimeout(10)
+        self.assertEqual(silent[0].socket.recv(1), b"")
