@@ -86,9 +86,16 @@ void acks_send(struct broker *broker, struct client *client, enum ack_kind kind,
         hold(broker, client, kind, packet, size, record);
 }
 
+/* If memory is too short for the CONNACK, nothing else may be said either. */
+static void send_connack(struct broker *broker, struct client *client, const void *packet, size_t size) {
+    client->muted = false;
+    client_send(broker, client, packet, size);
+    client->muted = client->doom != 0;
+}
+
 void acks_send_connack(struct broker *broker, struct client *client, const void *packet, size_t size, uint64_t record) {
     if (is_met(broker, ACK_FREE, record)) {
-        client_send(broker, client, packet, size);
+        send_connack(broker, client, packet, size);
         return;
     }
     hold(broker, client, ACK_FREE, packet, size, record);
@@ -127,9 +134,12 @@ static uint64_t flush(struct broker *broker, struct acks *acks) {
         size = sizeof head + head.size;
         if (client->doom == 0 && !blocked[head.kind] && is_met(broker, (enum ack_kind)head.kind, head.record) &&
             !(client->muted && at > 0)) {
-            client->muted = false;
+            const uint8_t *packet = acks->bytes + at + sizeof head;
             acks->held[head.kind]--;
-            client_send(broker, client, acks->bytes + at + sizeof head, head.size);
+            if (client->muted)
+                send_connack(broker, client, packet, head.size);
+            else
+                client_send(broker, client, packet, head.size);
             continue;
         }
         blocked[head.kind] = head.kind != ACK_FREE;

@@ -88,7 +88,8 @@ struct history {
     bool in_doubt;     /* it failed, and what was confirmed meanwhile may not be on the disk yet */
     unsigned failures; /* begun */
     bool may_retain;
-    bool loses; /* memory runs short: what is acknowledged may be dropped */
+    bool loses;                  /* memory runs short: what is acknowledged may be dropped */
+    void (*plenty)(bool plenty); /* memory runs short but when this says so; NULL: it never does */
     unsigned crashes;
     bool traced;
 };
@@ -114,6 +115,10 @@ HELPER unsigned chance(struct history *history, unsigned below) {
     x ^= x << 13, x ^= x >> 7, x ^= x << 17;
     history->random = x;
     return (unsigned)((x * 0x2545F4914F6CDD1Dull >> 33) % below);
+}
+
+HELPER void memory(const struct history *history, bool plenty) {
+    if (history->plenty != NULL) history->plenty(plenty);
 }
 
 /* ---- the store ---- */
@@ -149,7 +154,7 @@ HELPER void write_some(struct history *history) {
     size_t count = chance(history, (unsigned)history->take_count + 1);
     uint64_t last;
 
-    if (count == history->take_count) history->in_doubt = history->failing;
+    if (count > 0 && count == history->take_count) history->in_doubt = history->failing;
     last = commit(history, count);
     if (last > 0) broker_durable(history->world.broker, history->world.now, last);
 }
@@ -235,7 +240,7 @@ HELPER void note_expected(struct history *history, int index, bool again) {
                 expected = true;
         if (!again) publication->from_first[who] = expected;
         /* The first time it may have been refused, and the refusal not heard. */
-        if (again && history->may_fail) publication->from_first[who] = false;
+        if (again && (history->may_fail || history->loses)) publication->from_first[who] = false;
         expected = expected && actor->kind == ACTOR_LASTING && actor->confirmed;
         publication->expected[who] = expected && (!again || publication->expected[who]);
     }
@@ -523,6 +528,7 @@ HELPER void compare_state(struct history *history) {
     struct model_store fresh;
 
     if (history->failing) return;
+    memory(history, true);
     broker_tick(history->world.broker, history->world.now);
     write_all(history);
     fresh = model_of(history->world.broker, history->world.now);
@@ -530,11 +536,13 @@ HELPER void compare_state(struct history *history) {
     model_free(&history->store);
     fresh.applied += history->store.applied;
     history->store = fresh;
+    memory(history, false);
 }
 
 HELPER void crash(struct history *history) {
     /* Of what the store had in hand some may be on the disk, though nobody was told. */
     trace(history, "crash\n");
+    memory(history, true);
     commit(history, chance(history, (unsigned)history->take_count + 1));
     for (size_t i = 0; i < history->take_count; i++)
         free(history->takes[i].bytes);
@@ -548,6 +556,7 @@ HELPER void crash(struct history *history) {
     history->world.now += chance(history, 2000);
     begin_broker(history);
     model_restore(&history->store, history->world.broker, history->world.now);
+    memory(history, false);
     /* Told anew, the state has other numbers of messages, and is told to the store too. */
     if (chance(history, 2) == 0) compare_state(history);
 }
@@ -597,6 +606,7 @@ HELPER void history_step(struct history *history) {
 
 /* Everybody comes back and finishes what is under way. */
 HELPER void settle(struct history *history) {
+    memory(history, true);
     history->failing = false;
     broker_set_store_failing(history->world.broker, history->world.now, false);
     for (int round = 0; round < 60; round++) {

@@ -208,8 +208,8 @@ HELPER int compare_positions(const void *a, const void *b) {
     return one->position < other->position ? -1 : one->position > other->position;
 }
 
-/* Tells all of it to a broker, as a store does at the start. */
-HELPER void model_restore(const struct model_store *store, struct broker *broker, uint64_t now_ms) {
+/* Tells all of it to a broker, as a store does at the start; false if that was short of memory. */
+HELPER bool model_tell(const struct model_store *store, struct broker *broker, uint64_t now_ms) {
     static const enum record_type order[] = {RECORD_SESSION, RECORD_SUBSCRIPTION, RECORD_MESSAGE,
                                              RECORD_QUEUED,  RECORD_RECEIVED,     RECORD_RETAINED};
     const struct record **sorted = malloc((store->count + 1) * sizeof *sorted);
@@ -224,7 +224,11 @@ HELPER void model_restore(const struct model_store *store, struct broker *broker
             broker_restore(broker, now_ms, sorted[i]);
     }
     free(sorted);
-    assert_true(broker_restored(broker, now_ms, store->highest + 1));
+    return broker_restored(broker, now_ms, store->highest + 1);
+}
+
+HELPER void model_restore(const struct model_store *store, struct broker *broker, uint64_t now_ms) {
+    assert_true(model_tell(store, broker, now_ms));
 }
 
 /* ---- as text ---- */
