@@ -40,6 +40,10 @@ struct broker *broker_new(const struct broker_options *options, uint64_t now_ms)
     broker->retained =
         retained_new(broker->limits.retained_bytes_max, broker->limits.retained_messages_max, options->seed);
     if (broker->retained != NULL && options->durable) retained_watch(broker->retained, on_retained_change, broker);
+    if (sys_init(&broker->sys, &complete, now_ms) != 0) {
+        broker_free(broker);
+        return NULL;
+    }
     federation.subs = broker->subs;
     federation.retained = broker->retained;
     if (broker->subs != NULL && broker->retained != NULL) broker->federation = federation_new(&federation, now_ms);
@@ -65,13 +69,14 @@ void broker_free(struct broker *broker) {
         if (broker->slots[i].client != NULL) client_free(broker, broker->slots[i].client);
     HASH_ITER(hh, broker->sessions, session, next) {
         HASH_DEL(broker->sessions, session);
-        session_free(session);
+        session_free(broker, session);
     }
     assert(broker->shares.count == 0);
     names_deinit(&broker->shares);
     routes_free(broker->routes);
     federation_free(broker->federation);
     retained_free(broker->retained);
+    sys_deinit(&broker->sys);
     subs_free(broker->subs);
     chunk_pool_deinit(&broker->chunks);
     notes_free(broker);
@@ -103,7 +108,7 @@ uint64_t broker_deadline_ms(const struct broker *broker) {
     uint64_t due_ms = earlier(timers_due_ms(&broker->client_timers), timers_due_ms(&broker->session_timers));
 
     if (broker->doomed != NULL || broker->showing != NULL) return broker->now_ms;
-    due_ms = earlier(due_ms, broker->limit_notes_due_ms);
+    due_ms = earlier(earlier(due_ms, broker->limit_notes_due_ms), broker->stopping ? UINT64_MAX : broker->sys.next_ms);
     due_ms = earlier(due_ms, retained_deadline_ms(broker->retained));
     return earlier(due_ms, federation_deadline_ms(broker->federation));
 }
@@ -120,6 +125,7 @@ void broker_tick(struct broker *broker, uint64_t now_ms) {
     retained_tick(broker->retained, now_ms);
     federation_tick(broker->federation, now_ms);
     limit_notes_tick(broker, now_ms);
+    sys_tick(broker, now_ms);
     broker_settle(broker);
 }
 

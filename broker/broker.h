@@ -255,16 +255,23 @@ enum broker_at {
 const char *broker_limit_name(enum broker_at limit);
 
 struct broker_counters {
-    uint64_t clients_connected; /* now, with CONNECT accepted */
-    uint64_t sessions;          /* now */
-    uint64_t subscriptions;     /* now */
-    uint64_t retained_messages; /* now */
+    uint64_t clients_connected;             /* now, with CONNECT accepted */
+    uint64_t sessions;                      /* now */
+    uint64_t subscriptions;                 /* now */
+    uint64_t shared_subscriptions;          /* of these */
+    uint64_t queued_messages, queued_bytes; /* QoS 1 and 2, waiting for clients now */
+    uint64_t inflight_messages;             /* sent to clients and not acknowledged now */
+    uint64_t clients_maximum;               /* the most that were connected at a time */
+    uint64_t retained_messages;             /* now */
+    uint64_t connections_opened;
+    uint64_t sessions_expired;
     uint64_t connects_accepted, connects_refused, protocol_errors, takeovers;
     uint64_t packets_received, packets_sent;
-    uint64_t publications_received; /* from clients */
-    uint64_t publications_sent;     /* to clients */
-    uint64_t dropped_qos0;          /* output full */
-    uint64_t dropped_queue_full;    /* QoS 1 and 2 */
+    uint64_t publications_received;                              /* from clients */
+    uint64_t publications_sent;                                  /* to clients */
+    uint64_t publication_bytes_received, publication_bytes_sent; /* payloads of these */
+    uint64_t dropped_qos0;                                       /* output full */
+    uint64_t dropped_queue_full;                                 /* QoS 1 and 2 */
     uint64_t bytes_received, bytes_sent;
     uint64_t client_timeouts;      /* keep alive, and no CONNECT in time */
     uint64_t publications_refused; /* of QoS 1 and 2, as the store could not keep them */

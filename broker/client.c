@@ -61,6 +61,8 @@ void client_accepted(struct broker *broker, struct client *client) {
     client->state = CLIENT_CONNECTED;
     broker->counters.connects_accepted++;
     broker->counters.clients_connected++;
+    if (broker->counters.clients_connected > broker->counters.clients_maximum)
+        broker->counters.clients_maximum = broker->counters.clients_connected;
 }
 
 /* False if there is no room for one more. */
@@ -99,6 +101,7 @@ struct client *client_new(struct broker *broker, uint64_t now_ms, const struct b
     client->handle = (uint64_t)broker->slots[position].generation << 32 | (position + 1);
     broker->slots[position].client = client;
     broker->client_count++;
+    broker->counters.connections_opened++;
     broker->connecting_count++;
     DL_APPEND2(broker->connecting, client, connecting_prev, connecting_next);
     timer_set(&broker->client_timers, &client->timer,
@@ -170,9 +173,10 @@ void client_send(struct broker *broker, struct client *client, const void *packe
     client_mark_ready(broker, client);
 }
 
-static enum client_sent publication_sent(struct broker *broker, struct client *client) {
+static enum client_sent publication_sent(struct broker *broker, struct client *client, const struct message *message) {
     broker->counters.packets_sent++;
     broker->counters.publications_sent++;
+    broker->counters.publication_bytes_sent += message->payload_size;
     client_mark_ready(broker, client);
     return CLIENT_SENT;
 }
@@ -196,10 +200,11 @@ enum client_sent client_send_publish(struct broker *broker, struct client *clien
         output_commit(&client->output, packet_size);
         *encoded = (struct mqtt_view){.bytes = head, .size = packet_size};
     }
-    return publication_sent(broker, client);
+    return publication_sent(broker, client, message);
 }
 
-enum client_sent client_send_encoded(struct broker *broker, struct client *client, struct mqtt_view packet) {
+enum client_sent client_send_encoded(struct broker *broker, struct client *client, const struct message *message,
+                                     struct mqtt_view packet) {
     uint8_t *room;
 
     if (packet.size > client->packet_size_max) return CLIENT_TOO_LARGE;
@@ -207,7 +212,7 @@ enum client_sent client_send_encoded(struct broker *broker, struct client *clien
     if (room == NULL) return CLIENT_NO_MEMORY;
     memcpy(room, packet.bytes, packet.size);
     output_commit(&client->output, packet.size);
-    return publication_sent(broker, client);
+    return publication_sent(broker, client, message);
 }
 
 static const char *words(const struct client *client, enum mqtt_reason reason) {

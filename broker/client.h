@@ -99,7 +99,8 @@ enum client_sent { CLIENT_SENT, CLIENT_TOO_LARGE, CLIENT_NO_MEMORY };
 enum client_sent client_send_publish(struct broker *broker, struct client *client, const struct mqtt_sending *sending,
                                      struct message *message, struct mqtt_view *encoded);
 /* The same for the bytes of a whole PUBLISH. */
-enum client_sent client_send_encoded(struct broker *broker, struct client *client, struct mqtt_view packet);
+enum client_sent client_send_encoded(struct broker *broker, struct client *client, const struct message *message,
+                                     struct mqtt_view packet);
 /* True while so much is unwritten that publications wait or are dropped. */
 bool client_output_full(const struct broker *broker, const struct client *client);
 void client_mark_ready(struct broker *broker, struct client *client);

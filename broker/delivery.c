@@ -28,41 +28,46 @@ static void outgoing_free(struct outgoing *outgoing) {
     free(outgoing);
 }
 
-static void unqueue(struct session *session, struct outgoing *outgoing) {
+static void unqueue(struct broker *broker, struct session *session, struct outgoing *outgoing) {
     DL_DELETE(session->queue, outgoing);
     session->queue_count--;
     session->queue_bytes -= queue_cost(outgoing);
+    broker->counters.queued_messages--;
+    broker->counters.queued_bytes -= queue_cost(outgoing);
 }
 
 /* Out of the queue or of those in flight. */
-static void drop(struct session *session, struct outgoing *outgoing) {
+static void drop(struct broker *broker, struct session *session, struct outgoing *outgoing) {
     if (outgoing->packet_id == 0) {
-        unqueue(session, outgoing);
+        unqueue(broker, session, outgoing);
     } else {
         if (outgoing->in_air) session->in_air--;
         if (session->resend == outgoing) session->resend = outgoing->next;
         DL_DELETE(session->inflight, outgoing);
         session->inflight_count--;
+        broker->counters.inflight_messages--;
     }
     outgoing_free(outgoing);
 }
 
 void session_outgoing_done(struct broker *broker, struct session *session, struct outgoing *outgoing) {
     durable_done(broker, session, outgoing);
-    drop(session, outgoing);
+    drop(broker, session, outgoing);
 }
 
-static void queue_put(struct session *session, struct outgoing *outgoing) {
+static void queue_put(struct broker *broker, struct session *session, struct outgoing *outgoing) {
     DL_APPEND(session->queue, outgoing);
     session->queue_count++;
     session->queue_bytes += queue_cost(outgoing);
+    broker->counters.queued_messages++;
+    broker->counters.queued_bytes += queue_cost(outgoing);
 }
 
-void session_drop_outgoing(struct session *session) {
+void session_drop_outgoing(struct broker *broker, struct session *session) {
     while (session->inflight != NULL)
-        drop(session, session->inflight);
+        drop(broker, session, session->inflight);
     while (session->queue != NULL)
-        drop(session, session->queue);
+        drop(broker, session, session->queue);
 }
 
 /* The ids in flight were given out in turn, so the next one can only meet the oldest. */
@@ -123,10 +128,11 @@ static bool waits_for_store(const struct broker *broker, const struct outgoing *
     return outgoing->qos == 2 && !journal_has(&broker->journal, outgoing->record);
 }
 
-static void begin(struct session *session, struct outgoing *outgoing) {
+static void begin(struct broker *broker, struct session *session, struct outgoing *outgoing) {
     outgoing->packet_id = next_packet_id(session);
     DL_APPEND(session->inflight, outgoing);
     session->inflight_count++;
+    broker->counters.inflight_messages++;
     if (session->resend == NULL) session->resend = outgoing;
 }
 
@@ -139,8 +145,8 @@ static void begin_next(struct broker *broker, uint64_t now_ms, struct session *s
         session_outgoing_done(broker, session, outgoing);
         return;
     }
-    unqueue(session, outgoing);
-    begin(session, outgoing);
+    unqueue(broker, session, outgoing);
+    begin(broker, session, outgoing);
     durable_sent(broker, session, outgoing);
 }
 
@@ -249,7 +255,8 @@ static struct outgoing *outgoing_new(struct message *message, const struct deliv
     return outgoing;
 }
 
-int session_put_back(struct session *session, struct message *message, const struct record *record) {
+int session_put_back(struct broker *broker, struct session *session, struct message *message,
+                     const struct record *record) {
     size_t identifier_count = record->identifiers.size / sizeof(uint32_t);
     struct outgoing *outgoing = malloc(outgoing_size(identifier_count));
 
@@ -269,11 +276,12 @@ int session_put_back(struct session *session, struct message *message, const str
         if (outgoing->member != NULL) share_member_ref(outgoing->member);
     }
     if (outgoing->packet_id == 0) {
-        queue_put(session, outgoing);
+        queue_put(broker, session, outgoing);
         return 0;
     }
     DL_APPEND(session->inflight, outgoing);
     session->inflight_count++;
+    broker->counters.inflight_messages++;
     session->resend = session->inflight;
     session->last_packet_id = outgoing->packet_id;
     return 0;
@@ -305,11 +313,11 @@ void session_deliver(struct broker *broker, uint64_t now_ms, struct session *ses
         return;
     }
     if (!at_once) {
-        queue_put(session, outgoing);
+        queue_put(broker, session, outgoing);
         durable_queued(broker, now_ms, session, outgoing);
         return;
     }
-    begin(session, outgoing);
+    begin(broker, session, outgoing);
     durable_queued(broker, now_ms, session, outgoing);
     session_pump(broker, now_ms, session);
 }

@@ -29,7 +29,7 @@ void session_deliver_qos0(struct broker *broker, uint64_t now_ms, struct session
     if (delivery->encodings != NULL && delivery->identifier_count == 0)
         packet = &delivery->encodings->packets[client->version >= MQTT_50][delivery->retain];
     if (packet->size > 0)
-        sent = client_send_encoded(broker, client, *packet);
+        sent = client_send_encoded(broker, client, message, *packet);
     else
         sent = encode(broker, now_ms, client, message, delivery, packet);
     if (sent == CLIENT_TOO_LARGE) broker->counters.dropped_too_large++;

@@ -7,6 +7,7 @@
 #include "broker/journal.h"
 #include "broker/retained.h"
 #include "broker/session.h"
+#include "broker/sys.h"
 
 struct client_slot {
     struct client *client;
@@ -55,7 +56,8 @@ struct broker {
     struct subs *subs;
     struct names shares;                /* groups of shared subscriptions */
     struct share_member *share_members; /* of all groups, by group and session */
-    struct retained *retained;
+    struct retained *retained;          /* but what is under $SYS: see sys_retained_for() */
+    struct sys sys;
     struct federation *federation;
     struct held *held;          /* those that wait for their barrier, by its number */
     struct held *held_by_store; /* then for their record, in the order of release */

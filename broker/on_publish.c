@@ -168,5 +168,6 @@ void on_publish(struct broker *broker, uint64_t now_ms, struct client *client, c
         return;
     }
     broker->counters.publications_received++;
+    broker->counters.publication_bytes_received += publish.payload.size;
     take(broker, now_ms, client, &publish, before);
 }

@@ -180,7 +180,7 @@ static enum outcome restore_queued(struct broker *broker, const struct record *r
         return LEFT_OUT;
     if (record->released ? record->qos != 2 || record->packet_id == 0 : message == NULL) return LEFT_OUT;
     if (record->packet_id != 0 && session_inflight(session, record->packet_id) != NULL) return LEFT_OUT;
-    return session_put_back(session, message, record) == 0 ? TAKEN : MEMORY_SHORT;
+    return session_put_back(broker, session, message, record) == 0 ? TAKEN : MEMORY_SHORT;
 }
 
 static enum outcome restore_received(struct broker *broker, const struct record *record) {

@@ -59,7 +59,8 @@ static void pass(const struct passage *passage, const struct route *route) {
 
 /* Into the retained store; counts and notes what it does not take. */
 static enum retained_result retain(struct broker *broker, uint64_t now_ms, struct message *message) {
-    enum retained_result result = retained_set(broker->retained, now_ms, message);
+    enum retained_result result =
+        retained_set(sys_retained_for(broker, message->topic, message->topic_size), now_ms, message);
     enum broker_at limit = retained_count(broker->retained) >= broker->limits.retained_messages_max
                                ? BROKER_AT_RETAINED_MESSAGES_MAX
                                : BROKER_AT_RETAINED_BYTES_MAX;

@@ -38,10 +38,10 @@ struct session *session_new(struct broker *broker, const void *client_id, size_t
     return session;
 }
 
-void session_free(struct session *session) {
+void session_free(struct broker *broker, struct session *session) {
     share_forget(session);
     filters_deinit(&session->filters);
-    session_drop_outgoing(session);
+    session_drop_outgoing(broker, session);
     free(session->received);
     free(session->principal);
     message_unref(session->will);
@@ -65,6 +65,7 @@ void session_end(struct broker *broker, uint64_t now_ms, struct session *session
         const struct filter *filter = &session->filters.items[i];
         size_t inner = topic_share_split(filter->text, filter->size);
         if (inner == 0) subs_remove(broker->subs, filter->text, filter->size, &session->subscriber);
+        if (inner > 0) broker->counters.shared_subscriptions--;
         federation_unsubscribed(broker->federation, now_ms, filter->text + inner, filter->size - inner);
     }
     broker->counters.subscriptions -= session->filters.count;
@@ -72,7 +73,7 @@ void session_end(struct broker *broker, uint64_t now_ms, struct session *session
     HASH_DEL(broker->sessions, session);
     broker->counters.sessions--;
     session->will = NULL;
-    session_free(session);
+    session_free(broker, session);
     if (will != NULL) will_publish(broker, now_ms, will, will_expiry_s);
 }
 
@@ -130,6 +131,7 @@ void session_detach(struct broker *broker, uint64_t now_ms, struct session *sess
 
 void session_timeout(struct broker *broker, uint64_t now_ms, struct session *session) {
     if (session->expires_at_ms <= now_ms) {
+        broker->counters.sessions_expired++;
         session_end(broker, now_ms, session);
         return;
     }
@@ -195,6 +197,7 @@ enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struc
         return SUBS_NO_MEMORY;
     }
     broker->counters.subscriptions++;
+    broker->counters.shared_subscriptions += inner > 0;
     set_options(broker, session, &session->filters.items[position], subscription);
     return SUBS_OK;
 }
@@ -209,6 +212,7 @@ enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, str
     durable_unsubscribed(broker, session, &session->filters.items[position]);
     filters_remove(&session->filters, position);
     broker->counters.subscriptions--;
+    broker->counters.shared_subscriptions -= inner > 0;
     federation_unsubscribed(broker->federation, now_ms, filter + inner, size - inner);
     return SUBS_OK;
 }

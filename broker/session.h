@@ -69,7 +69,7 @@ struct session *session_new(struct broker *broker, const void *client_id, size_t
 /* Ends it: subscriptions go, a will that waits is published. It must have no connection. */
 void session_end(struct broker *broker, uint64_t now_ms, struct session *session);
 /* Without a last word, for broker_free(). */
-void session_free(struct session *session);
+void session_free(struct broker *broker, struct session *session);
 
 void session_attach(struct broker *broker, struct session *session, struct client *client);
 /* The connection is gone. The session may end with it. */
@@ -126,9 +126,10 @@ struct outgoing *session_inflight(struct session *session, uint16_t packet_id);
 void session_outgoing_done(struct broker *broker, struct session *session, struct outgoing *outgoing);
 /* One of an earlier run, as its RECORD_QUEUED says, behind those put back before. message is NULL if PUBREC had come.
  * -1 when memory is short. */
-int session_put_back(struct session *session, struct message *message, const struct record *record);
+int session_put_back(struct broker *broker, struct session *session, struct message *message,
+                     const struct record *record);
 /* Frees all that is queued and in flight. */
-void session_drop_outgoing(struct session *session);
+void session_drop_outgoing(struct broker *broker, struct session *session);
 
 /* ---- received.c: QoS 2 packet ids of the client's publications (MQTT 5.0 section 4.3.3, method B) ---- */
 

@@ -29,8 +29,20 @@ static bool on_retained(void *context, struct message *message) {
     return true;
 }
 
+/* The store that the filter looks into which is shown next. */
+static struct retained *store_of(const struct broker *broker, const struct held *held) {
+    const struct held_filter *filter = &held->filters[held->shown];
+
+    return sys_retained_for(broker, filter->text, filter->size);
+}
+
+static void end_walk(struct broker *broker, struct held *held) {
+    if (held->walking) retained_walk_end(store_of(broker, held), &held->walk);
+    held->walking = false;
+}
+
 static void drop(struct broker *broker, struct client *client, struct held *held) {
-    if (held->walking) retained_walk_end(broker->retained, &held->walk);
+    end_walk(broker, held);
     DL_DELETE(client->shows, held);
     held_free(held);
 }
@@ -42,14 +54,14 @@ static bool show_filter(struct broker *broker, uint64_t now_ms, struct held *hel
     struct show show = {.broker = broker, .now_ms = now_ms, .session = session, .subscription = &filter->subscription};
 
     if (filter->send_retained && session_holds(broker, session, filter->text, filter->size)) {
-        if (!held->walking) retained_walk_begin(broker->retained, &held->walk);
+        struct retained *retained = store_of(broker, held);
+        if (!held->walking) retained_walk_begin(retained, &held->walk);
         held->walking = true;
-        if (!retained_walk_on(broker->retained, &held->walk, now_ms, filter->text, filter->size, &broker->show_budget,
+        if (!retained_walk_on(retained, &held->walk, now_ms, filter->text, filter->size, &broker->show_budget,
                               on_retained, &show))
             return false;
     }
-    if (held->walking) retained_walk_end(broker->retained, &held->walk);
-    held->walking = false;
+    end_walk(broker, held);
     return true;
 }
 

@@ -47,6 +47,7 @@ struct packet {
 HELPER void world_begin(struct world *world) {
     world->now = world->now ? world->now : 1000;
     world->options.name = "edge-1";
+    if (world->options.limits.sys_interval_s == 0) world->options.limits.sys_interval_s = UINT32_MAX;
     world->options.epoch = 1;
     world->options.seed = 42;
     memcpy(world->options.id, "0123456789abcdef", 16);
