@@ -118,6 +118,9 @@ void gather_write(const struct gather *gather, struct route *route) {
     size_t identifier_room = 2 * gather->found_count * sizeof(uint32_t);
 
     route->qos = 0;
+    route->identifiers = NULL;
+    route->receiver_count = 0;
+    if (gather->met_count == 0) return; /* then there may be no room at all, and no address to add to */
     route->identifiers = (uint32_t *)(void *)((char *)route->receivers + gather_size(gather) - identifier_room);
     for (uint32_t i = 0; i < gather->met_count; i++) {
         const struct gathered *met = &gather->met[i];

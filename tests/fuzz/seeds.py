@@ -118,6 +118,10 @@ def broker_mqtt():
         # The sleeper sleeps through messages of all kinds, and comes back.
         asleep = (9, 2, 3, 1, 4, 5, 6, 2, 3, 2, 3, 10, 2, 8, 2, 7, 3, 10, 6)
         yield b"".join(say(0, b"", verb, wait=verb & 1) for verb in asleep)
+        # With commits and crashes in between; a byte more or less chooses version and store.
+        crashing = (9, 2, 3, 11, 13, 6, 2, 12, 13, 10, 11, 3, 13, 2, 4, 11, 7, 8, 3, 13, 10, 11, 13)
+        for more in range(4):
+            yield b"".join(say(0, b"", verb) for verb in crashing) + b"\0" * more
 
 
 def main():

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #define WITNESS_MESSAGES_MAX 200u
+#define WITNESS_IDS_MAX 4096u
 #define WITNESS_PREFIX "w-" /* of their client ids */
 
 struct witness {
@@ -21,7 +22,8 @@ struct witness {
     bool is_in;           /* CONNACK has come */
     uint8_t granted;      /* what SUBACK said */
     uint16_t packet_id;
-    uint32_t unacknowledged;           /* publications of its own */
+    uint32_t unacknowledged;           /* publications of its own, their flow not over */
+    bool taken[WITNESS_IDS_MAX];       /* by packet id: PUBACK or PUBREC has come */
     uint8_t got[WITNESS_MESSAGES_MAX]; /* how often each number came */
     int kept;                          /* of the retained message that came last; -1: none */
     uint8_t *rest;                     /* the beginning of a packet */
@@ -95,6 +97,7 @@ static inline void witness_publish(struct witness *witness, struct broker *broke
     struct witness_packet body = {.size = 0};
     witness_put_text(&body, topic);
     if (qos > 0) {
+        assert(witness->packet_id + 1u < WITNESS_IDS_MAX);
         witness_put_u16(&body, ++witness->packet_id);
         witness->unacknowledged++;
     }
@@ -104,13 +107,19 @@ static inline void witness_publish(struct witness *witness, struct broker *broke
     witness_send(witness, broker, now, (uint8_t)(0x30 | qos << 1 | retain), &body);
 }
 
+/* Its connection is no more. */
+static inline void witness_forget(struct witness *witness) {
+    witness->handle = 0;
+    witness->is_in = false;
+    witness->rest_size = 0;
+    witness->unacknowledged = 0;
+}
+
 static inline void witness_leave(struct witness *witness, struct broker *broker, uint64_t now, bool says_so) {
     if (witness->handle == 0) return;
     if (says_so) broker_client_input(broker, now, witness->handle, (const uint8_t *)"\xe0\0", 2);
     broker_client_closed(broker, now, witness->handle);
-    witness->handle = 0;
-    witness->is_in = false;
-    witness->rest_size = 0;
+    witness_forget(witness);
 }
 
 static inline void witness_answer(struct witness *witness, struct broker *broker, uint64_t now, uint8_t first,
@@ -149,11 +158,15 @@ static inline void witness_take(struct witness *witness, struct broker *broker, 
         break;
     case MQTT_SUBACK: witness->granted = body.bytes[body.size - 1]; break;
     case MQTT_PUBLISH: witness_take_publish(witness, broker, now, frame, body); break;
-    case MQTT_PUBREC: witness_answer(witness, broker, now, 0x62, ack.packet_id); break;
+    case MQTT_PUBREC:
+        witness->taken[ack.packet_id] = true;
+        witness_answer(witness, broker, now, 0x62, ack.packet_id);
+        break;
     case MQTT_PUBREL: witness_answer(witness, broker, now, 0x70, ack.packet_id); break;
     case MQTT_PUBACK:
     case MQTT_PUBCOMP:
-        assert(witness->unacknowledged > 0);
+        assert(witness->unacknowledged > 0 && ack.packet_id <= witness->packet_id);
+        witness->taken[ack.packet_id] = true;
         witness->unacknowledged--;
         break;
     default: abort(); /* nothing else is for one that behaves; DISCONNECT least of all */
