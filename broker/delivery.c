@@ -6,14 +6,6 @@
 #include <string.h>
 #include <utlist.h>
 
-struct outgoing *session_inflight(struct session *session, uint16_t packet_id) {
-    struct outgoing *outgoing = session->inflight;
-
-    while (outgoing != NULL && outgoing->packet_id != packet_id)
-        outgoing = outgoing->next;
-    return outgoing;
-}
-
 static size_t outgoing_size(size_t identifier_count) {
     return sizeof(struct outgoing) + identifier_count * sizeof(uint32_t);
 }
@@ -41,10 +33,7 @@ static void drop(struct broker *broker, struct session *session, struct outgoing
     if (outgoing->packet_id == 0) {
         unqueue(broker, session, outgoing);
     } else {
-        if (outgoing->in_air) session->in_air--;
-        if (session->resend == outgoing) session->resend = outgoing->next;
-        DL_DELETE(session->inflight, outgoing);
-        session->inflight_count--;
+        session_inflight_remove(session, outgoing);
         broker->counters.inflight_messages--;
     }
     outgoing_free(outgoing);
@@ -130,8 +119,7 @@ static bool waits_for_store(const struct broker *broker, const struct outgoing *
 
 static void begin(struct broker *broker, struct session *session, struct outgoing *outgoing) {
     outgoing->packet_id = next_packet_id(session);
-    DL_APPEND(session->inflight, outgoing);
-    session->inflight_count++;
+    session_inflight_add(session, outgoing);
     broker->counters.inflight_messages++;
     if (session->resend == NULL) session->resend = outgoing;
 }
@@ -279,8 +267,7 @@ int session_put_back(struct broker *broker, struct session *session, struct mess
         queue_put(broker, session, outgoing);
         return 0;
     }
-    DL_APPEND(session->inflight, outgoing);
-    session->inflight_count++;
+    session_inflight_add(session, outgoing);
     broker->counters.inflight_messages++;
     session->resend = session->inflight;
     session->last_packet_id = outgoing->packet_id;
@@ -289,14 +276,15 @@ int session_put_back(struct broker *broker, struct session *session, struct mess
 
 void session_deliver(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message,
                      const struct delivery *delivery) {
-    bool at_once = goes_at_once(broker, session);
     struct outgoing *outgoing;
+    bool at_once;
 
     if (delivery->qos == 0) {
         session_deliver_qos0(broker, now_ms, session, message, delivery);
         return;
     }
     if (message->expires_at_ms <= now_ms) return; /* MQTT-3.3.2-5 */
+    at_once = goes_at_once(broker, session);
     if (!at_once && !queue_takes(broker, session, message, delivery)) {
         broker->counters.dropped_queue_full++;
         limit_reached(broker,

@@ -14,6 +14,7 @@
 /* One QoS 1 or 2 publication on its way to a client. */
 struct outgoing {
     struct outgoing *prev, *next;
+    struct outgoing *chain;      /* same bucket of session.by_id */
     struct message *message;     /* NULL once PUBREC has come */
     struct share_member *member; /* through whose shared subscription it came; NULL if through none */
     uint64_t position;           /* in the journal; 0 if the session is not durable */
@@ -41,6 +42,8 @@ struct session {
     struct outgoing *inflight; /* with packet id, in the order of their first sending */
     struct outgoing *resend;   /* first of inflight not yet sent on this connection */
     struct outgoing *queue;
+    struct outgoing **by_id; /* index of inflight by packet id, chained; NULL while they are few */
+    uint32_t by_id_size;     /* a power of two */
     uint32_t in_air, inflight_count, queue_count;
     uint64_t queue_bytes;
     uint16_t last_packet_id;
@@ -120,8 +123,6 @@ void session_deliver_qos0(struct broker *broker, uint64_t now_ms, struct session
 bool session_has_room(const struct broker *broker, const struct session *session, uint8_t qos);
 /* Sends what waits, as far as the client's window and output allow. */
 void session_pump(struct broker *broker, uint64_t now_ms, struct session *session);
-/* The publication in flight under this packet id; NULL if there is none. */
-struct outgoing *session_inflight(struct session *session, uint16_t packet_id);
 /* It is acknowledged, dropped or somebody else's: takes it out of the queue or of those in flight. */
 void session_outgoing_done(struct broker *broker, struct session *session, struct outgoing *outgoing);
 /* One of an earlier run, as its RECORD_QUEUED says, behind those put back before. message is NULL if PUBREC had come.
@@ -130,6 +131,14 @@ int session_put_back(struct broker *broker, struct session *session, struct mess
                      const struct record *record);
 /* Frees all that is queued and in flight. */
 void session_drop_outgoing(struct broker *broker, struct session *session);
+
+/* ---- inflight.c: what has a packet id ---- */
+
+/* Its packet id is set. It becomes the last of them. */
+void session_inflight_add(struct session *session, struct outgoing *outgoing);
+void session_inflight_remove(struct session *session, struct outgoing *outgoing);
+/* The one under this packet id; NULL if there is none. */
+struct outgoing *session_inflight(const struct session *session, uint16_t packet_id);
 
 /* ---- received.c: QoS 2 packet ids of the client's publications (MQTT 5.0 section 4.3.3, method B) ---- */
 
