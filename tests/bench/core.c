@@ -1,7 +1,7 @@
 /* What a delivery costs the core alone: bytes in, bytes out, no sockets, no loop.
  *
  *   bench_core CASE [--messages N] [--batch N] [--payload BYTES] [--topics N] [--subscriptions N] [--wildcards N]
- *                   [--retained N] [--version 4|5]
+ *                   [--retained N] [--version 4|5] [--lasting 1]
  *
  * CASE is one of
  *   one          1 publisher to 1 subscriber          pairs        10 of these
@@ -11,6 +11,7 @@
  * --batch      how many a publisher sends between two rounds of writing (by case)
  * --topics     how many topics each publisher takes in turn (1)
  * --subscriptions, --wildcards, --retained    what else is there and does not match
+ * --lasting    sessions outlive their connections, in a store that takes no time
  *
  * It prints nanoseconds per delivery, its own work included. Instructions per delivery, the core's alone, come from
  *
@@ -58,8 +59,8 @@ struct bench {
     unsigned client_count;
     struct client **by_handle; /* handles of a fresh broker are 1, 2, 3 ... */
     uint64_t now_ms;
-    unsigned batch, payload_size, topics, version, subscriptions, wildcards, retained;
-    uint64_t messages, deliveries;
+    unsigned batch, payload_size, topics, version, subscriptions, wildcards, retained, lasting;
+    uint64_t messages, deliveries, journal_bytes;
 };
 
 /* ---- the doors, each a function of its own so that callgrind can count what is below ---- */
@@ -80,6 +81,14 @@ DOOR size_t core_output(struct bench *bench, broker_handle handle, struct broker
 
 DOOR void core_written(struct bench *bench, broker_handle handle, size_t size) {
     broker_client_written(bench->broker, bench->now_ms, handle, size);
+}
+
+DOOR bool core_take(struct bench *bench, struct broker_journal *journal) {
+    return broker_take_journal(bench->broker, journal);
+}
+
+DOOR void core_durable(struct bench *bench, uint64_t number) {
+    broker_durable(bench->broker, bench->now_ms, number);
 }
 
 /* ---- packets ---- */
@@ -125,7 +134,7 @@ static void put_connect(const struct bench *bench, struct client *client, const 
     put_head(client, 0x10, 10 + (bench->version >= 5 ? 1u : 0u) + 2 + strlen(id));
     put_text(client, "MQTT");
     put_u8(client, bench->version);
-    put_u8(client, 2); /* clean start */
+    put_u8(client, bench->lasting ? 0 : 2); /* clean start; in 3.1.1 it says that the session does not last */
     put_u16(client, 0);
     if (bench->version >= 5 ? 1u : 0u) put_u8(client, 0);
     put_text(client, id);
@@ -212,11 +221,22 @@ static void drain(struct bench *bench) {
     }
 }
 
+static void store(struct bench *bench) {
+    struct broker_journal journal;
+
+    while (core_take(bench, &journal)) {
+        bench->journal_bytes += journal.size;
+        free(journal.bytes);
+        core_durable(bench, journal.last);
+    }
+}
+
 /* Until nobody has anything to say. */
 static void settle(struct bench *bench) {
     bool any = true;
 
     while (any) {
+        store(bench);
         drain(bench);
         any = false;
         for (unsigned i = 0; i < bench->client_count; i++) {
@@ -269,8 +289,11 @@ static void populate(struct bench *bench) {
 }
 
 static void begin(struct bench *bench) {
-    struct broker_options options = {
-        .name = "bench", .epoch = 1, .seed = 7, .limits = {.subscriptions_per_client = 10000000}};
+    struct broker_options options = {.name = "bench",
+                                     .epoch = 1,
+                                     .seed = 7,
+                                     .durable = bench->lasting,
+                                     .limits = {.subscriptions_per_client = 10000000}};
     char filter[96];
 
     bench->now_ms = 1000;
@@ -336,6 +359,7 @@ static unsigned *option(struct bench *bench, const char *name) {
     if (strcmp(name, "--wildcards") == 0) return &bench->wildcards;
     if (strcmp(name, "--retained") == 0) return &bench->retained;
     if (strcmp(name, "--version") == 0) return &bench->version;
+    if (strcmp(name, "--lasting") == 0) return &bench->lasting;
     return NULL;
 }
 
