@@ -13,15 +13,16 @@
 
 #include "model_store.h"
 
-enum { ACTORS = 5, FILTERS = 5, IDS = 9, PUBLICATIONS_MAX = 400, TAKES_MAX = 64, WALL = 1700000000 };
+enum { ACTORS = 5, FILTERS = 6, IDS = 9, PUBLICATIONS_MAX = 400, TAKES_MAX = 64, WALL = 1700000000 };
 
 static const char *const model_topics[] = {"a", "b", "c"};
 #define RETAINED_TOPIC "kept/here"
-static const char *const model_filters[FILTERS] = {"a", "b", "+", "c", "a/#"};
+static const char *const model_filters[FILTERS] = {"a", "b", "+", "c", "a/#", "$share/g/+"};
+enum { SHARED = FILTERS - 1 }; /* who gets what of it nobody can say */
 
 static bool model_matches(int filter, int topic) {
-    static const bool matches[FILTERS][3] = {
-        {true, false, false}, {false, true, false}, {true, true, true}, {false, false, true}, {true, false, false}};
+    static const bool matches[FILTERS][3] = {{true, false, false}, {false, true, false}, {true, true, true},
+                                             {false, false, true}, {true, false, false}, {true, true, true}};
     return topic < 3 && matches[filter][topic];
 }
 
@@ -87,7 +88,9 @@ struct history {
     bool failing;
     bool in_doubt;     /* it failed, and what was confirmed meanwhile may not be on the disk yet */
     unsigned failures; /* begun */
+    bool may_share;    /* $share, where one may get two copies, and what another did not take only later */
     bool may_retain;
+    bool none_lasts;             /* all sessions end with their connections */
     bool loses;                  /* memory runs short: what is acknowledged may be dropped */
     void (*plenty)(bool plenty); /* memory runs short but when this says so; NULL: it never does */
     unsigned crashes;
@@ -240,7 +243,8 @@ HELPER void note_expected(struct history *history, int index, bool again) {
                 expected = true;
         if (!again) publication->from_first[who] = expected;
         /* The first time it may have been refused, and the refusal not heard. */
-        if (again && (history->may_fail || history->loses)) publication->from_first[who] = false;
+        if (history->may_share || (again && (history->may_fail || history->loses)))
+            publication->from_first[who] = false;
         expected = expected && actor->kind == ACTOR_LASTING && actor->confirmed;
         publication->expected[who] = expected && (!again || publication->expected[who]);
     }
@@ -340,7 +344,7 @@ HELPER void on_granted(struct history *history, int who, int id, unsigned code, 
         if (actor->request[i] != id || actor->request_subscribes[i] != subscribed) continue;
         actor->request[i] = 0;
         actor->holding[i] = !subscribed ? ABSENT : code < 3 ? HELD : UNSURE;
-        if (history->in_doubt || actor->requested_at[i] != history->failures) actor->holding[i] = UNSURE;
+        if (i == SHARED || history->in_doubt || actor->requested_at[i] != history->failures) actor->holding[i] = UNSURE;
         if (subscribed && code < 3) must(history, code == actor->request_qos[i], "another QoS than asked for");
         actor->granted[i] = code;
     }
@@ -362,7 +366,7 @@ HELPER void on_delivery(struct history *history, int who, unsigned qos, unsigned
         actor->receiving[id] = true;
     }
     if (retain) return;
-    must(history, qos < 2 || !actor->got_at_qos_2[index], "QoS 2 twice");
+    must(history, qos < 2 || !actor->got_at_qos_2[index] || history->may_share, "QoS 2 twice");
     actor->got_at_qos_2[index] = actor->got_at_qos_2[index] || qos == 2;
     if (actor->got[index]) return;
     actor->got[index] = true;
@@ -455,7 +459,7 @@ HELPER void listen_to(struct history *history, int who, unsigned packets) {
 
 HELPER void subscribe(struct history *history, int who, bool on) {
     struct actor *actor = &history->actors[who];
-    int filter = (int)chance(history, FILTERS), id = 100 + ++history->requests;
+    int filter = (int)chance(history, history->may_share ? FILTERS : SHARED), id = 100 + ++history->requests;
 
     actor->request[filter] = id;
     actor->request_subscribes[filter] = on;
@@ -527,7 +531,7 @@ HELPER void begin_broker(struct history *history) {
 HELPER void compare_state(struct history *history) {
     struct model_store fresh;
 
-    if (history->failing) return;
+    if (history->failing || history->none_lasts) return;
     memory(history, true);
     broker_tick(history->world.broker, history->world.now);
     write_all(history);
@@ -585,7 +589,10 @@ HELPER void history_begin(struct history *history, uint64_t seed) {
     for (int who = 0; who < ACTORS; who++) {
         struct actor *actor = &history->actors[who];
         actor->version = who % 2 == 0 ? 5 : 4;
-        actor->kind = who < 3 ? ACTOR_LASTING : who == 3 ? ACTOR_CLEAN : ACTOR_BRIEF;
+        actor->kind = history->none_lasts ? ACTOR_CLEAN
+                      : who < 3           ? ACTOR_LASTING
+                      : who == 3          ? ACTOR_CLEAN
+                                          : ACTOR_BRIEF;
     }
 }
 
