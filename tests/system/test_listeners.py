@@ -63,6 +63,14 @@ class ListenerTest(SystemTest):
         self.addCleanup(raw.close)
         return raw.send(first)
 
+    @staticmethod
+    def hung_up(raw):
+        raw.socket.settimeout(10)
+        try:
+            return raw.socket.recv(1) == b""
+        except ConnectionResetError:  # what we sent was not read any more
+            return True
+
     def tls(self, site, letter="a", certificate=None, context=None):
         """A connection by Python's own TLS."""
         context = context or ssl.create_default_context(cafile=self.ca.crt)
@@ -429,7 +437,7 @@ class Several(ListenerTest):
 class Fairness(ListenerTest):
     """Who sends a lot, in whatever wrapping, does not keep others waiting."""
 
-    def test_a_flood_over_tls_and_websocket(self):
+    def test_a_flood_over_tls(self):
         site = self.secure(listen="mqtt: 127.0.0.1:{a}\nmqtts: 127.0.0.1:{b}\nwss: 127.0.0.1:{c}")
         flood = raw_publish("flood/a/b/c", b"x" * 20) * 3000
         with ssl.create_default_context(cafile=self.ca.crt).wrap_socket(socket.create_connection(("127.0.0.1", site.ports["b"]), 10),
@@ -463,9 +471,7 @@ class Fairness(ListenerTest):
         self.assertGreater(len(inside), 20)
         self.assertLess(len(inside), 100)
         for letter in "bc":
-            refused = self.raw(site.ports[letter])
-            refused.socket.settimeout(10)
-            self.assertEqual(refused.socket.recv(1), b"")
+            self.assertTrue(self.hung_up(self.raw(site.ports[letter])))
         wait_until("the log says what to do", lambda: site.log_lines("client_refused", "LimitNOFILE"))
         self.assertGreater(site.metric("hobnob_client_connections_refused_total"), 100)  # and the admin port answers
         for raw in inside:
@@ -490,5 +496,4 @@ class Fairness(ListenerTest):
         self.closing(Paho(site.way("c"), websocket=True)).publish("t", b"x", qos=1)
         wait_until("the oldest have gone", lambda: site.metric("hobnob_client_handshakes_displaced_total") >= 250)
         self.assertLessEqual(site.metric("hobnob_client_connections_arriving"), 50)
-        silent[0].socket.settimeout(10)
-        self.assertEqual(silent[0].socket.recv(1), b"")
+        self.assertTrue(self.hung_up(silent[0]))

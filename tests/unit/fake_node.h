@@ -39,7 +39,8 @@ struct broker {
     struct fake_end ends[FAKE_HANDLES];
     size_t end_count;
     struct broker_limits limits;
-    char last_name[64]; /* of the latest client's certificate */
+    char last_name[64];         /* of the latest client's certificate */
+    uint64_t input_ns_per_byte; /* that a client's input costs */
 };
 
 struct node {
@@ -111,6 +112,8 @@ void broker_client_input(struct broker *broker, uint64_t now_ms, broker_handle c
                          size_t size) {
     (void)now_ms;
     text_append(&fake_end(broker, client)->input, (const char *)bytes, size);
+    for (const uint64_t until_ns = uv_hrtime() + size * broker->input_ns_per_byte; uv_hrtime() < until_ns;)
+        continue;
 }
 
 size_t broker_client_output(struct broker *broker, broker_handle client, struct broker_span *spans, size_t span_max) {

@@ -403,8 +403,65 @@ static void paused_client_is_not_read_from_until_it_is_named(void **state) {
     caller_deinit(&caller);
 }
 
+/* ---- fairness ---- */
+
+static bool heard_the_second(void *context) {
+    struct site *site = context;
+    return site->fake.node.broker.ends[1].input.size > 0;
+}
+
+static bool heard_all_of_the_first(void *context) {
+    struct site *site = context;
+    return site->fake.node.broker.ends[0].input.size == 60000;
+}
+
+static void first_costs_much(struct site *site, struct caller *costly) {
+    struct caller other;
+    char bytes[60000];
+    struct broker *broker = &site->fake.node.broker;
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (char)(i * 5 + i / 256);
+    caller_init(&other, mqtt_port(site));
+    for (int turns = 0; turns < 20 && broker->end_count < 2; turns++)
+        uv_run(&site->loop, UV_RUN_NOWAIT);
+    assert_int_equal(broker->end_count, 2);
+    broker->input_ns_per_byte = 2000; /* 120 ms for all of it */
+    if (costly->wanted == 1)          /* a WebSocket */
+        add_frame(costly, 2, true, bytes, sizeof bytes);
+    else
+        text_append(&costly->out, bytes, sizeof bytes);
+    assert_true(fake_wait(&site->loop, wanted_input, costly));
+    text_append(&other.out, "x", 1);
+    assert_true(fake_wait(&site->loop, wanted_input, &other));
+    assert_true(fake_wait(&site->loop, heard_the_second, site));
+    assert_true(broker->ends[0].input.size < sizeof bytes / 2);
+    assert_true(fake_wait(&site->loop, heard_all_of_the_first, site));
+    assert_memory_equal(broker->ends[0].input.bytes, bytes, sizeof bytes);
+    caller_deinit(&other);
+    caller_deinit(costly);
+}
+
+static void costly_client_shares_the_turn(void **state) {
+    struct site *site = *state;
+    struct caller costly;
+    caller_init(&costly, mqtt_port(site));
+    for (int turns = 0; turns < 20 && site->fake.node.broker.end_count < 1; turns++)
+        uv_run(&site->loop, UV_RUN_NOWAIT);
+    first_costs_much(site, &costly);
+}
+
+static void costly_client_shares_the_turn_over_websocket(void **state) {
+    struct site *site = *state;
+    struct caller costly;
+    connect_websocket(site, &costly);
+    costly.wanted = 1;
+    first_costs_much(site, &costly);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        TEST(costly_client_shares_the_turn),
+        TEST(costly_client_shares_the_turn_over_websocket),
         TEST(the_right_path_and_subprotocol_only),
         TEST(packets_may_span_messages_and_fragments),
         TEST(text_message_ends_the_client),
