@@ -1,5 +1,6 @@
 #include "daemon/clients_inside.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,6 +147,7 @@ void connection_close(struct connection *connection) {
     struct clients *clients = connection->clients;
     if (connection->list == LIST_DEAD) return;
     leave_broker(connection);
+    frames_discard(clients);
     connection_move(connection, LIST_DEAD);
     close(connection->file); /* and epoll forgets it */
     connection->file = -1;
@@ -219,6 +221,7 @@ static void read_events(struct clients *clients, uint64_t until_ns) {
         const struct epoll_event *event = &clients->events[clients->event_at++];
         const uint64_t before_ns = clients->clock_ns;
         on_event(event->data.ptr, event->events);
+        assert(clients->sending.size == 0); /* it would go to another client */
         if (clients->clock_ns == before_ns) clients->clock_ns = uv_hrtime();
     }
 }
@@ -287,6 +290,7 @@ void clients_flush(struct clients *clients) {
         if (clients->ready == NULL) clients->ready_end = &clients->ready;
         connection->is_ready = false;
         flush_ready(connection);
+        assert(clients->sending.size == 0);
         if (clients->ready == NULL) server_pump(clients->server); /* what was written made room for more */
     }
 }

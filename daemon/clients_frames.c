@@ -20,6 +20,11 @@ bool frames_put(struct connection *connection, const void *bytes, size_t size) {
     return !clients->sending.failed;
 }
 
+void frames_discard(struct clients *clients) {
+    if (clients->sending.failed) text_deinit(&clients->sending); /* else its memory is for the next */
+    clients->sending.size = 0;
+}
+
 /* What is left of the bytes after one write; -1 if the socket broke. */
 static ssize_t write_out(struct connection *connection, const char *bytes, size_t size) {
     const ssize_t sent = send(connection->file, bytes, size, MSG_NOSIGNAL);
@@ -69,8 +74,7 @@ bool frames_send(struct connection *connection) {
     } else if (good) {
         send_unsent(connection);
     }
-    if (!good) text_deinit(sending); /* else its memory is for the next */
-    sending->size = 0;
+    frames_discard(connection->clients);
     if ((!good || left < 0) && connection->list != LIST_DEAD) connection_close(connection);
     return connection->list != LIST_DEAD && !connection->is_blocked;
 }

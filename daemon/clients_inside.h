@@ -110,7 +110,7 @@ struct clients {
     uint32_t turn;
     uint64_t clock_ns; /* read last */
 
-    struct text sending; /* framed or encrypted for the connection in hand */
+    struct text sending; /* framed or encrypted for the connection in hand; empty between two of them */
     struct clients_counters counters;
     uint8_t input[CLIENTS_READ_SIZE];
     uint8_t plain[TLS_RECORD_MAX + WEBSOCKET_SENT_HEAD_MAX];
@@ -173,6 +173,8 @@ size_t frames_take(struct connection *connection, uint8_t *bytes, size_t size);
 bool frames_put(struct connection *connection, const void *bytes, size_t size);
 /* Sends clients->sending, and keeps what the socket has no room for. False if the connection is dead or blocked. */
 bool frames_send(struct connection *connection);
+/* What is in clients->sending was for a connection that is gone. */
+void frames_discard(struct clients *clients);
 /* All output of the broker, and the goodbye if it has ended; true if nothing is left to write. */
 bool frames_flush(struct connection *connection);
 
