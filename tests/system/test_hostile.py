@@ -102,6 +102,7 @@ row("connect_of_no_bytes", b"\x10\0", SILENCE, first=True)
 # ---- CONNECT ----
 
 row("connect_with_header_flags", lambda v: connect(v, header=0x12), SILENCE, first=True)
+row("will_to_sys", lambda v: with_will(v, topic="$SYS/x"), {4: connack(5), 5: connack(0x87)}, first=True)
 row("protocol_of_another_name", lambda v: connect(v, name=b"AMQP"), SILENCE, first=True)
 row("protocol_name_in_small_letters", lambda v: connect(v, name=b"mqtt"), SILENCE, first=True)
 row("protocol_name_of_no_letters", lambda v: connect(v, name=b""), SILENCE, first=True)
@@ -204,6 +205,8 @@ row("user_property_with_u0000", lambda v: publish(v, block=b"\x26" + text("k") +
 row("more_qos_2_publications_than_receive_maximum", lambda v: b"".join(publish(v, "mine", 4, n) for n in range(1, 102)),
     {4: goes_on(*((0x50, n.to_bytes(2, "big")) for n in range(1, 102))),
      5: ("closed", [(0x50, n.to_bytes(2, "big")) for n in range(1, 101)] + [(0xE0, b"\x93")])})
+row("publish_to_sys", lambda v: publish(v, "$SYS/broker/uptime", 2), {4: goes_on((0x40, b"\0\1")), 5: goes_on((0x40, b"\0\1\x87"))})
+row("publish_to_share", lambda v: publish(v, "$share/g/leak", 4), {4: goes_on((0x50, b"\0\1")), 5: goes_on((0x50, b"\0\1\x87"))})
 row("publish_after_disconnect", lambda v: b"\xe0\0" + publish(v), SILENCE)
 row("publish_after_what_was_malformed", lambda v: b"\0\0" + publish(v), breaks(0x81))
 
@@ -239,6 +242,9 @@ row("misplaced_hash_in_a_filter", lambda v: subscribe(v, text("a/#/b") + b"\0"),
 row("hash_in_a_level", lambda v: subscribe(v, text("a#") + b"\0"), breaks(0x81))
 row("misplaced_plus_in_a_filter", lambda v: subscribe(v, text("a+/b") + b"\0"), breaks(0x81))
 row("filter_of_300_levels", lambda v: subscribe(v, text("a" + "/" * 300) + b"\0"), {4: goes_on((0x90, b"\0\1\x80")), 5: goes_on((0x90, b"\0\1\0\x8f"))})
+for number, name in enumerate(("$share/", "$share/g", "$share/g/", "$share//a", "$share/+/a", "$share/g#/a", "$share/g/a#")):
+    row(f"ill_formed_share_{number + 1}", lambda v, name=name: subscribe(v, text(name) + b"\0"),
+        {4: goes_on((0x90, b"\0\1\x80")), 5: goes_on((0x90, b"\0\1\0\x8f"))})
 row("subscription_identifier_0", lambda v: subscribe(v, block=b"\x0b\0"), disconnect(0x82), (5,))
 row("subscription_identifier_twice", lambda v: subscribe(v, block=b"\x0b\1\x0b\2"), disconnect(0x82), (5,))
 row("subscription_identifier_of_five_bytes", lambda v: subscribe(v, block=b"\x0b\xff\xff\xff\xff\1"), disconnect(0x81), (5,))

@@ -2,6 +2,7 @@
 import subprocess
 import tempfile
 import threading
+import unittest
 
 from clients import MosquittoSub, Raw, raw_connect, raw_subscribe
 from harness import MORTAL, run, wait_until
@@ -198,6 +199,19 @@ class Programs(PlainMqtt):
         self.pub(self.topic(), "-m", "mark", "-q", 1)
         subscriber.wait_payload(b"mark")
         self.assertFalse([m for m in subscriber.messages if m.topic.startswith("$")])
+
+    # ---- all ----
+
+    @unittest.skipIf(AGAINST_MOSQUITTO, "its user may not write into the folder of the test")
+    def test_unix_socket(self):
+        self.pub(self.topic(), "-m", "by TCP", "-r", "-q", 1)
+        for version in self.each_version():
+            done = run("mosquitto_sub", "--unix", self.unix, "-t", self.topic(), "-C", 1, "-V", version)
+            self.assertEqual((done.returncode, done.stdout), (0, "by TCP\n"), done.stderr)
+            subscriber = self.listen(self.topic(version), version=version)
+            done = run("mosquitto_pub", "--unix", self.unix, "-t", self.topic(version), "-m", "by file", "-q", 2, "-V", version)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            subscriber.wait_payload(b"by file")
 
     # ---- mosquitto_rr ----
 
