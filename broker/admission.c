@@ -66,6 +66,11 @@ enum mqtt_reason admission_subscription(struct broker *broker, const struct sess
     return MQTT_SUCCESS;
 }
 
+/* What makes room is welcome. */
+static bool is_delete(const struct mqtt_publish *publish) {
+    return publish->retain && publish->payload.size == 0;
+}
+
 static struct verdict memory_verdict(struct broker *broker, const struct client *client,
                                      const struct mqtt_publish *publish) {
     limit_reached(broker, BROKER_AT_MEMORY_BYTES_MAX, "a publication of the client at %s %s", client->origin.address,
@@ -104,7 +109,8 @@ struct verdict admission_check(struct broker *broker, const struct client *clien
         return (struct verdict){ADMISSION_CLOSED, MQTT_RECEIVE_MAX_EXCEEDED, NULL}; /* section 3.3.4 */
     }
     if (!topic_known) verdict = topic_verdict(broker, client, publish);
-    if (verdict.admission == ADMISSION_GRANTED && broker->memory_short) return memory_verdict(broker, client, publish);
+    if (verdict.admission == ADMISSION_GRANTED && broker->memory_short && !is_delete(publish))
+        return memory_verdict(broker, client, publish);
     return verdict;
 }
 

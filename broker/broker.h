@@ -214,8 +214,8 @@ void broker_set_store_failing(struct broker *broker, uint64_t now_ms, bool faili
 bool broker_restart_journal(struct broker *broker, uint64_t now_ms);
 
 /* All memory of the process together is at its limit, or no longer: while it is, nothing that lasts is taken. CONNECT
- * of new sessions, subscriptions and publications of QoS 1 and 2 are refused with 0x97, QoS 0 is dropped; all counted.
- */
+ * of new sessions, subscriptions and publications of QoS 1 and 2 are refused with 0x97, QoS 0 is dropped; all
+ * counted. Deletes of retained messages are taken. */
 void broker_set_memory_short(struct broker *broker, uint64_t now_ms, bool is_short);
 
 /* Bytes that the process has in memory, for $SYS. */
