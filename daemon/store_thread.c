@@ -12,7 +12,7 @@
 #define OFF_EVERY_MS 1000u                   /* STORE_SYNC_OFF: the longest wait of a record */
 #define OFF_BATCH_BYTES (4u * 1024 * 1024)   /* and this much does not wait */
 #define OFF_BEHIND_BYTES (64u * 1024 * 1024) /* more than this waiting is not called durable */
-#define TRANSACTION_BYTES (8u * 1024 * 1024) /* of journal; one journal is never split */
+#define TRANSACTION_BYTES (1024u * 1024)     /* of journal, so that nobody waits long for others; one is never split */
 #define TRANSACTION_JOURNALS 1024u
 
 const uint32_t store_bucket_us[STORE_BUCKETS] = {500,   1000,   2500,   5000,    10000,

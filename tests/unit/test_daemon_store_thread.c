@@ -356,6 +356,20 @@ static void file_that_was_replaced_is_filled_anew(void **state) {
     assert_int_equal(count_messages(fixture_data), 1);
 }
 
+static void what_follows_a_loss_is_void_until_all_is_given_anew(void **state) {
+    (void)state;
+    struct store *store = start(STORE_SYNC_FULL);
+    struct broker_journal broken = {calloc(1, 7), 7, 1};
+    store_give(store, &broken);
+    await(store, has_lost, 1);
+    await(store, is_well, 0);
+    struct fixture_journal journal = {.last = 1};
+    give_message(store, &journal, 1, 10);
+    assert_int_equal(store_stop(store, 10000), STORE_STOPPED_SHORT);
+    store_close(store);
+    assert_int_equal(count_messages(fixture_data), 0);
+}
+
 static void records_that_contradict_the_file_ask_for_all(void **state) {
     (void)state;
     struct store *store = start(STORE_SYNC_FULL);
@@ -398,6 +412,7 @@ int main(void) {
         ON_DISK(failed_checkpoint_is_a_failure_that_passes),
         ON_DISK(crash_at_any_step_leaves_all_or_nothing_of_a_journal),
         ON_DISK(file_that_was_replaced_is_filled_anew),
+        ON_DISK(what_follows_a_loss_is_void_until_all_is_given_anew),
         ON_DISK(records_that_contradict_the_file_ask_for_all),
         ON_DISK(epoch_is_kept_without_records_and_on_a_new_file),
     };
