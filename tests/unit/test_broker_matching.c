@@ -156,7 +156,8 @@ static unsigned read_copies(struct client *client, struct copy *out) {
         if (strncmp(packet, "publish", 7) != 0) continue; /* of the handshakes */
         assert_non_null(at);
         assert_true(count < COPIES_MAX);
-        out[count] = (struct copy){.qos = (unsigned)(at[2] - '0'), .retain = strncmp(packet, "publish retain", 14) == 0};
+        out[count] =
+            (struct copy){.qos = (unsigned)(at[2] - '0'), .retain = strncmp(packet, "publish retain", 14) == 0};
         sort_identifiers(out[count].identifiers, packet);
         if (out[count].qos > 0) {
             assert_int_equal(sscanf(strstr(packet, " id="), " id=%u", &id), 1);
