@@ -115,7 +115,7 @@ uint32_t acks_held(const struct client *client, enum ack_kind kind) {
 uint32_t acks_count(const struct client *client) {
     uint32_t count = 0;
 
-    for (int kind = 0; kind < ACK_FREE; kind++)
+    for (int kind = 0; kind < ACK_KINDS; kind++)
         count += acks_held(client, (enum ack_kind)kind);
     return count;
 }

@@ -36,7 +36,7 @@ void acks_send_connack(struct broker *broker, struct client *client, const void 
 /* session_pump() goes on once this record is durable. */
 void acks_await(struct broker *broker, struct client *client, uint64_t record);
 
-/* PUBACKs and the like that wait. */
+/* Packets that wait. */
 uint32_t acks_count(const struct client *client);
 /* Those of one kind. */
 uint32_t acks_held(const struct client *client, enum ack_kind kind);

@@ -131,8 +131,9 @@ struct broker *broker_new(const struct broker_options *options, uint64_t now_ms)
 const struct broker_limits *broker_limits_of(const struct broker *broker);
 void broker_free(struct broker *broker);
 
-/* Wall-clock milliseconds since 1970 minus now_ms. Feeds the hybrid clock of retained messages only;
- * steps in either direction are harmless. Call it at start and whenever convenient. */
+/* Wall-clock milliseconds since 1970 minus now_ms. Feeds the hybrid clock of retained messages and the times in the
+ * journal; steps in either direction are harmless (after one of more than ten minutes the journal begins anew). Call it
+ * at start and whenever convenient. */
 void broker_set_wall_offset(struct broker *broker, int64_t offset_ms);
 
 /* The next time at which broker_tick() has work; UINT64_MAX if none. */

@@ -4,6 +4,8 @@
 
 #define YEAR_2100_MS 4102444800000u
 #define DAY_MS 86400000u
+/* A clock that is set, not one that is kept. */
+#define CLOCK_STEP_MS 600000u
 
 static uint64_t wall_ms(const struct broker *broker, uint64_t now_ms) {
     uint64_t offset = (uint64_t)broker->wall_offset_ms;
@@ -74,6 +76,15 @@ uint64_t clock_time_of(const struct broker *broker, uint64_t now_ms, uint64_t at
     return at_wall_ms - wall < UINT64_MAX - now_ms ? now_ms + (at_wall_ms - wall) : UINT64_MAX;
 }
 
+static bool is_step(int64_t before_ms, int64_t after_ms) {
+    uint64_t difference =
+        after_ms > before_ms ? (uint64_t)after_ms - (uint64_t)before_ms : (uint64_t)before_ms - (uint64_t)after_ms;
+
+    return before_ms != 0 && difference > CLOCK_STEP_MS;
+}
+
 void broker_set_wall_offset(struct broker *broker, int64_t offset_ms) {
+    /* All expiries in the store are by the old clock, and would be read by the new one: the state is written anew. */
+    if (broker->journal.last > 0 && is_step(broker->wall_offset_ms, offset_ms)) journal_lose(&broker->journal);
     broker->wall_offset_ms = offset_ms;
 }

@@ -304,6 +304,60 @@ static void a_client_that_comes_back_in_time_stops_its_will(void **state) {
     world_end(&world);
 }
 
+/* A board without a battery starts in 1970, and learns of the time later. */
+static void a_clock_that_is_set_ends_no_session(void **state) {
+    struct world world;
+    struct client client;
+    struct model_store store = {0};
+    (void)state;
+
+    world_durable(&world);
+    broker_set_wall_offset(world.broker, 1000 - (int64_t)world.now);
+    connect_for(&world, &store, &client, &(struct connect){.id = "c", .resume = true, .properties = AN_HOUR},
+                "connack present=0 00*");
+    client_cut(&client);
+    disk(&world, &store);
+    broker_set_wall_offset(world.broker, 1700000000000);
+    disk(&world, &store);
+    restart(&world, &store, 1000);
+    broker_tick(world.broker, world.now);
+    connect_lasting(&world, &store, &client, "c", "connack present=1 00*");
+    client_cut(&client);
+    model_free(&store);
+    world_end(&world);
+}
+
+static void an_orderly_end_leaves_sessions_without_wills(void **state) {
+    struct world world;
+    struct client watcher, client;
+    struct model_store store = {0};
+    (void)state;
+
+    world_durable(&world);
+    connect_for(&world, &store, &client,
+                &(struct connect){.id = "c",
+                                  .resume = true,
+                                  .properties = AN_HOUR,
+                                  .will_topic = "w",
+                                  .will_payload = "gone",
+                                  .will_properties = "18 00 00 00 05"},
+                "connack present=0 00*");
+    broker_stop(world.broker, world.now);
+    disk(&world, &store);
+    client_forget(&client);
+    restart(&world, &store, 0);
+    client_connect(&world, &watcher, 5, "watcher");
+    client_subscribe(&watcher, "w", 0);
+    pass(&world, 3599999);
+    expect_nothing(&watcher);
+    assert_int_equal(counters(&world).sessions, 2);
+    pass(&world, 1);
+    assert_int_equal(counters(&world).sessions, 1);
+    client_cut(&watcher);
+    model_free(&store);
+    world_end(&world);
+}
+
 static void a_session_belongs_to_its_owner_as_before(void **state) {
     struct broker_origin origin = {.address = "127.0.0.1:4711", .certificate_name = "plant"};
     struct connect connect = {.id = "c", .resume = true, .properties = AN_HOUR};
@@ -393,6 +447,8 @@ int main(void) {
         cmocka_unit_test(the_second_crash_does_not_prolong_an_absence),
         cmocka_unit_test(wills_are_due_after_the_crash),
         cmocka_unit_test(a_client_that_comes_back_in_time_stops_its_will),
+        cmocka_unit_test(a_clock_that_is_set_ends_no_session),
+        cmocka_unit_test(an_orderly_end_leaves_sessions_without_wills),
         cmocka_unit_test(a_session_belongs_to_its_owner_as_before),
         cmocka_unit_test(records_that_cannot_be_are_left_out_and_noted),
     };
