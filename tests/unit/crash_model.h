@@ -254,13 +254,13 @@ HELPER void send_publication(struct history *history, int who, unsigned id, bool
     struct actor *actor = &history->actors[who];
     int index = actor->unacked[id].publication - 1;
     const struct publication *publication = &history->publications[index];
-    char payload[16];
+    char payload[16] = "";
 
     note_expected(history, index, again);
     history->publications[index].again = again;
     trace(history, "%c publishes p%d topic %d q%u id %u%s\n", 'A' + who, index, publication->topic, publication->qos,
           id, again ? " again" : "");
-    snprintf(payload, sizeof payload, publication->empty ? "" : "p%d", index);
+    if (!publication->empty) snprintf(payload, sizeof payload, "p%d", index);
     say_publish(&actor->client,
                 &(struct publish){.topic = publication->topic == 3 ? RETAINED_TOPIC : model_topics[publication->topic],
                                   .payload = payload,
