@@ -45,7 +45,7 @@ static bool is_shared(const struct held *one) {
 
 static bool matches(const struct held *one, const char *topic) {
     const char *filter = is_shared(one) ? one->filter + strlen("$share/g/") : one->filter;
-    struct naive f, n;
+    struct naive f = {0}, n = {0};
 
     assert_true(naive_split(filter, strlen(filter), &f) && naive_split(topic, strlen(topic), &n));
     return naive_matches(&f, &n);
