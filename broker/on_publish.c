@@ -47,20 +47,19 @@ static enum mqtt_reason resolve_alias(struct broker *broker, struct client *clie
 }
 
 /* Borrowed, from the packet. */
-static struct message message_of(uint64_t now_ms, const struct client *client, const struct mqtt_publish *publish) {
-    struct message message = {.qos = publish->qos,
-                              .retain = publish->retain,
-                              .topic = (const char *)publish->topic.bytes,
-                              .topic_size = publish->topic.size,
-                              .payload = publish->payload.bytes,
-                              .payload_size = publish->payload.size,
-                              .properties = publish->properties.bytes,
-                              .properties_size = publish->properties.size,
-                              .publisher = client->session->number,
-                              .expires_at_ms = UINT64_MAX};
-
-    if (publish->expiry_s != UINT32_MAX) message.expires_at_ms = now_ms + publish->expiry_s * 1000ull;
-    return message;
+static void message_fill(struct message *message, uint64_t now_ms, const struct client *client,
+                         const struct mqtt_publish *publish) {
+    memset(message, 0, sizeof *message);
+    message->qos = publish->qos;
+    message->retain = publish->retain;
+    message->topic = (const char *)publish->topic.bytes;
+    message->topic_size = publish->topic.size;
+    message->payload = publish->payload.bytes;
+    message->payload_size = publish->payload.size;
+    message->properties = publish->properties.bytes;
+    message->properties_size = publish->properties.size;
+    message->publisher = client->session->number;
+    message->expires_at_ms = publish->expiry_s != UINT32_MAX ? now_ms + publish->expiry_s * 1000ull : UINT64_MAX;
 }
 
 /* Takes the properties of this hop out, in a copy that is small as a rule. -1 when memory is short. */
@@ -83,11 +82,12 @@ static bool is_refused(struct broker *broker, const struct session *session, con
 
 static enum routed publish_on(struct broker *broker, uint64_t now_ms, struct client *client,
                               const struct mqtt_publish *publish) {
-    struct message message = message_of(now_ms, client, publish);
+    struct message message;
     uint8_t small[STRIP_SMALL], *large = NULL;
     bool only_if_retained = publish->qos > 0 && client->version >= MQTT_50; /* the client can be told */
     enum routed routed;
 
+    message_fill(&message, now_ms, client, publish);
     if (publish->has_hop_properties && strip(&message, small, &large) != 0) {
         routed = ROUTED_NO_MEMORY;
     } else if (is_refused(broker, client->session, &message)) {
