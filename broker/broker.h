@@ -66,11 +66,11 @@ enum broker_access { BROKER_ALLOW, BROKER_DENY };
 
 /* What the transport knows of the far end. */
 struct broker_origin {
-    bool from_loopback;
     const char *address;          /* text, for listings and notes; copied */
     const char *certificate_name; /* subject CN of a client certificate that was verified; NULL if none; copied */
-    uint64_t arrived_ms; /* when the connection was made, if its handshakes took time: connect_timeout_ms counts from
-                            then; 0: now */
+    uint32_t waited_ms; /* since the connection was made, if its handshakes took time: connect_timeout_ms counts from
+                           then */
+    bool from_loopback;
 };
 
 /* Who asks to be let in; all is borrowed. What is missing is NULL. */

@@ -80,6 +80,12 @@ static bool make_room(struct broker *broker, uint64_t now_ms, const struct broke
     return true;
 }
 
+static uint64_t connect_due_ms(const struct broker *broker, uint64_t now_ms, const struct broker_origin *origin) {
+    uint32_t timeout_ms = broker->limits.connect_timeout_ms;
+
+    return origin->waited_ms < timeout_ms ? now_ms + timeout_ms - origin->waited_ms : now_ms;
+}
+
 struct client *client_new(struct broker *broker, uint64_t now_ms, const struct broker_origin *origin) {
     const char *name = origin->certificate_name;
     size_t address_size = strlen(origin->address) + 1, name_size = name != NULL ? strlen(name) + 1 : 0;
@@ -104,8 +110,7 @@ struct client *client_new(struct broker *broker, uint64_t now_ms, const struct b
     broker->counters.connections_opened++;
     broker->connecting_count++;
     DL_APPEND2(broker->connecting, client, connecting_prev, connecting_next);
-    timer_set(&broker->client_timers, &client->timer,
-              (origin->arrived_ms != 0 ? origin->arrived_ms : now_ms) + broker->limits.connect_timeout_ms);
+    timer_set(&broker->client_timers, &client->timer, connect_due_ms(broker, now_ms, origin));
     return client;
 }
 

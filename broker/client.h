@@ -48,19 +48,18 @@ struct client {
     };
     size_t alias_bytes;    /* of all topics under an alias */
     uint64_t rate_full_ns; /* see admission_rate() */
-    bool is_showing;
     struct acks *acks;     /* what waits for the store; NULL if nothing does */
-    bool muted;            /* its CONNACK waits: nothing else may be sent (MQTT-3.2.0-1) */
-    bool paused;           /* not to be read */
+    const char *why;       /* Reason String of its end; NULL: mqtt_reason_text() */
     uint16_t window;       /* QoS 1 and 2 publications it takes unacknowledged */
     uint16_t keep_alive_s; /* 0: none */
     uint8_t state, version;
-    bool is_bridge; /* see MQTT_BRIDGE */
-    uint8_t doom;   /* why it is to be ended; 0 if it is not */
-    bool ready;
-    const char *why;             /* Reason String of its end; NULL: mqtt_reason_text() */
-    bool no_problem_information; /* it wants no reason strings (MQTT 5.0 section 3.1.2.11.7) */
-    struct broker_origin origin; /* its texts follow in the same allocation */
+    uint8_t doom; /* why it is to be ended; 0 if it is not */
+    bool ready : 1, is_showing : 1;
+    bool muted : 1;                  /* its CONNACK waits: nothing else may be sent (MQTT-3.2.0-1) */
+    bool paused : 1;                 /* not to be read */
+    bool is_bridge : 1;              /* see MQTT_BRIDGE */
+    bool no_problem_information : 1; /* it wants no reason strings (MQTT 5.0 section 3.1.2.11.7) */
+    struct broker_origin origin;     /* its texts follow in the same allocation */
     char texts[];
 };
 

@@ -46,8 +46,6 @@ struct session {
     uint32_t by_id_size;     /* a power of two */
     uint32_t in_air, inflight_count, queue_count;
     uint64_t queue_bytes;
-    uint16_t last_packet_id;
-    bool durable; /* told of in the journal */
 
     uint16_t *received; /* QoS 2 packet ids between PUBLISH and PUBREL, ascending */
     uint32_t received_count, received_capacity;
@@ -55,7 +53,9 @@ struct session {
     struct message *will; /* NULL if none */
     uint32_t will_delay_s, will_expiry_s;
     uint64_t will_due_ms; /* while there is no connection */
-    uint32_t expiry_s;    /* UINT32_MAX: never */
+    uint16_t last_packet_id;
+    bool durable;      /* told of in the journal */
+    uint32_t expiry_s; /* UINT32_MAX: never */
     uint64_t expires_at_ms;
 
     /* Who it belongs to: the name in a verified client certificate. Nobody else may have it; size 0: whoever comes. */

@@ -18,8 +18,8 @@ struct subscriber {
     enum subscriber_kind kind;
     /* Scratch of the caller of subs_match, to gather overlapping filters: the last walk that met it, and its place
      * there. */
-    uint64_t seen;
     uint32_t position;
+    uint64_t seen;
 };
 
 struct subscription {

@@ -28,10 +28,11 @@ static void open_at_broker(struct connection *connection) {
             return;
         }
     }
-    const struct broker_origin origin = {.from_loopback = layers->from_loopback,
-                                         .address = layers->address,
-                                         .certificate_name = layers->name,
-                                         .arrived_ms = layers->arrived_ms};
+    const struct broker_origin origin = {
+        .from_loopback = layers->from_loopback,
+        .address = layers->address,
+        .certificate_name = layers->name,
+        .waited_ms = (uint32_t)(server_now_ms(connection->clients->server) - layers->arrived_ms)};
     layers->stage = STAGE_MQTT;
     if (!connection_open(connection, &origin)) return;
     text_deinit(&layers->greeting);

@@ -145,6 +145,25 @@ static void no_connect_in_time_ends_the_connection(void **state) {
     assert_int_equal(counters(&world).client_timeouts, 1);
 }
 
+static void handshakes_before_it_count_towards_the_time_for_connect(void **state) {
+    struct client client;
+    struct broker_origin origin = {.from_loopback = true, .address = "127.0.0.1:4711", .waited_ms = 9000};
+    (void)state;
+
+    client = (struct client){.world = &world, .version = 4};
+    client.handle = broker_client_open(world.broker, world.now, &origin);
+    pass(&world, 999);
+    client_read(&client);
+    assert_false(broker_client_ended(world.broker, client.handle));
+    pass(&world, 1);
+    expect_end(&client);
+    client = (struct client){.world = &world, .version = 4};
+    origin.waited_ms = UINT32_MAX;
+    client.handle = broker_client_open(world.broker, world.now, &origin);
+    pass(&world, 0);
+    expect_end(&client);
+}
+
 static void silent_client_is_ended_after_one_and_a_half_keep_alive(void **state) {
     struct client client;
     (void)state;
@@ -504,6 +523,7 @@ int main(void) {
         TEST(second_connect_is_a_protocol_error),
         TEST(auth_without_method_is_refused),
         TEST(no_connect_in_time_ends_the_connection),
+        TEST(handshakes_before_it_count_towards_the_time_for_connect),
         TEST(silent_client_is_ended_after_one_and_a_half_keep_alive),
         TEST(keep_alive_counts_packets),
         TEST(keep_alive_zero_is_never),
