@@ -26,12 +26,16 @@ enum {
     OPTION_DURABLE,
     OPTION_BROKER,
     OPTION_USER,
+    OPTION_SUBSCRIBER_HOST,
+    OPTION_SUBSCRIBER_PORT,
     OPTION_PASSWORD
 };
 
 static const struct argp_option options[] = {
     {"host", 'h', "HOST", 0, "The broker's address, 127.0.0.1 if not given", 0},
     {"port", 'p', "PORT", 0, "Its MQTT port, 1883 if not given", 0},
+    {"subscriber-host", OPTION_SUBSCRIBER_HOST, "HOST", 0, "The subscribers' broker, if it is another one", 0},
+    {"subscriber-port", OPTION_SUBSCRIBER_PORT, "PORT", 0, "Its MQTT port", 0},
     {"topics", 't', "N", 0, "So many topics, each with publishers and subscribers of its own; 1 if not given", 1},
     {"publishers", 'P', "N", 0, "Publishers of each topic; 1 if not given", 1},
     {"subscribers", 'S', "N", 0, "Subscribers of each topic; 1 if not given, may be 0", 1},
@@ -155,6 +159,8 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
     case OPTION_DURABLE: plan->durable = true; return 0;
     case OPTION_TOPIC: return set_prefix(plan, value);
     case OPTION_USER: plan->user = value; return 0;
+    case OPTION_SUBSCRIBER_HOST: plan->subscriber_host = value; return 0;
+    case OPTION_SUBSCRIBER_PORT: plan->subscriber_port = value; return 0;
     case OPTION_PASSWORD: wanted->password_file = value; return 0;
     case 'j': wanted->json = true; return 0;
     case ARGP_KEY_ARG: complain("%s: one word too many; this command takes options only", value); return EINVAL;
@@ -174,6 +180,7 @@ static const struct argp arguments = {
     "  hobnob bench --subscribers 100               one to many\n"
     "  hobnob bench --publishers 100                many to one\n"
     "  hobnob bench --rate 1000 --seconds 30        latency at a fixed rate\n"
+    "  hobnob bench --rate 1000 --subscriber-port 1884    and across to another broker\n"
     "\nLatency is counted from before the write to after the read. Without --rate it says how long the window is, and "
     "not how fast the broker. Exit status 1 if a client was refused or cut off, or if messages of QoS 1 or 2 were "
     "lost.\n",

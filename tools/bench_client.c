@@ -22,9 +22,17 @@ uint64_t bench_now_ns(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+static const char *host_of(const struct bench_plan *plan, const struct bench_client *client) {
+    return client->is_publisher || plan->subscriber_host == NULL ? plan->host : plan->subscriber_host;
+}
+
+static const char *port_of(const struct bench_plan *plan, const struct bench_client *client) {
+    return client->is_publisher || plan->subscriber_port == NULL ? plan->port : plan->subscriber_port;
+}
+
 static void fail(struct bench *bench, const struct bench_client *client, const char *what) {
     if (!bench->is_failed)
-        complain("%s:%s: %s (%s of %s)", bench->plan->host, bench->plan->port, what,
+        complain("%s:%s: %s (%s of %s)", host_of(bench->plan, client), port_of(bench->plan, client), what,
                  client->is_publisher ? "a publisher" : "a subscriber", client->topic->name);
     bench->is_failed = true;
 }
@@ -283,7 +291,7 @@ static void on_dialled(struct bench *bench, struct bench_client *client) {
 
 void bench_client_dial(struct bench *bench, struct bench_client *client) {
     struct addrinfo wanted = {.ai_socktype = SOCK_STREAM}, *found = NULL;
-    int error = getaddrinfo(bench->plan->host, bench->plan->port, &wanted, &found);
+    int error = getaddrinfo(host_of(bench->plan, client), port_of(bench->plan, client), &wanted, &found);
     if (error != 0) {
         fail(bench, client, gai_strerror(error));
         return;
