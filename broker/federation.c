@@ -159,6 +159,12 @@ static bool tell(struct federation *federation, struct message *message, struct 
     return true;
 }
 
+int federation_retains(struct federation *federation, uint64_t now_ms, const struct message *message) {
+    federation->now_ms = now_ms;
+    if (federation_keeps_here(federation, message->topic, message->topic_size)) return 0;
+    return advert_of(federation, message->topic, message->topic_size) != NULL ? 0 : -1;
+}
+
 void federation_published(struct federation *federation, uint64_t now_ms, struct message *message,
                           struct topic_memo *memo) {
     federation->now_ms = now_ms;

@@ -46,6 +46,10 @@ void federation_hit(struct federation *federation, uint64_t now_ms, struct subsc
 void federation_published(struct federation *federation, uint64_t now_ms, struct message *message,
                           struct topic_memo *memo);
 
+/* This retained message (or tombstone) of a local client is one of an earlier run: its topic is adverted as if it had
+ * been published now, so that others still find it (G6). -1 when memory is short. */
+int federation_retains(struct federation *federation, uint64_t now_ms, const struct message *message);
+
 /* A local session holds one more, or one less, subscription to this filter. Counted per filter: the first makes an
  * interest and joins, the last starts the linger. federation_subscribed returns -1 when memory is short: other brokers
  * do not know of it then. */

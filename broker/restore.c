@@ -199,6 +199,9 @@ static enum outcome restore_retained(struct broker *broker, uint64_t now_ms, con
     if (message == NULL) return MEMORY_SHORT;
     broker_clock_seen(broker, now_ms, &message->stamp);
     result = retained_set(broker->retained, now_ms, message);
+    if (result == RETAINED_STORED && memcmp(message->stamp.origin, broker->id, sizeof broker->id) == 0 &&
+        federation_retains(broker->federation, now_ms, message) != 0)
+        result = RETAINED_NO_MEMORY;
     message_unref(message);
     if (result == RETAINED_NO_MEMORY) return MEMORY_SHORT;
     return result == RETAINED_STORED ? TAKEN : LEFT_OUT;

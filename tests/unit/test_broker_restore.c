@@ -1,6 +1,8 @@
 /* A broker that starts with what an earlier one left in the store. */
 #include "durable_world.h"
 
+#include "broker/peering.h"
+
 static void sessions_subscriptions_and_queues_are_there(void **state) {
     struct world world;
     struct client sender, receiver;
@@ -304,6 +306,34 @@ static void a_client_that_comes_back_in_time_stops_its_will(void **state) {
     world_end(&world);
 }
 
+/* Others find what was retained here, and send what is subscribed here, as if nothing had been. */
+static void other_brokers_are_told_of_filters_and_retained_topics(void **state) {
+    struct world world;
+    struct client client;
+    struct model_store store = {0};
+    struct broker_row_change change;
+    char told[256] = "";
+    (void)state;
+
+    world_durable(&world);
+    connect_lasting(&world, &store, &client, "c", "connack present=0 00*");
+    say_subscribe(&client, 1, "in/+", 1);
+    say_subscribe(&client, 2, "$share/g/both/#", 1);
+    say_publish(&client, &(struct publish){.topic = "out/kept", .payload = "1", .retain = true});
+    say_publish(&client, &(struct publish){.topic = "out/gone", .payload = "1", .retain = true});
+    say_publish(&client, &(struct publish){.topic = "out/gone", .payload = "", .retain = true});
+    say_publish(&client, &(struct publish){.topic = "out/not", .payload = "1"});
+    disk(&world, &store);
+    client_forget(&client);
+    restart(&world, &store, 0);
+    while (broker_next_row(world.broker, &change))
+        snprintf(told + strlen(told), sizeof told - strlen(told), "%s%s %.*s;", change.active ? "" : "no ",
+                 change.kind == ROW_NEWPUB ? "pub" : "sub", (int)change.filter_size, change.filter);
+    assert_string_equal(told, "sub in/+;sub both/#;pub out/kept;pub out/gone;");
+    model_free(&store);
+    world_end(&world);
+}
+
 /* A board without a battery starts in 1970, and learns of the time later. */
 static void a_clock_that_is_set_ends_no_session(void **state) {
     struct world world;
@@ -447,6 +477,7 @@ int main(void) {
         cmocka_unit_test(the_second_crash_does_not_prolong_an_absence),
         cmocka_unit_test(wills_are_due_after_the_crash),
         cmocka_unit_test(a_client_that_comes_back_in_time_stops_its_will),
+        cmocka_unit_test(other_brokers_are_told_of_filters_and_retained_topics),
         cmocka_unit_test(a_clock_that_is_set_ends_no_session),
         cmocka_unit_test(an_orderly_end_leaves_sessions_without_wills),
         cmocka_unit_test(a_session_belongs_to_its_owner_as_before),
