@@ -248,6 +248,7 @@ enum broker_at {
     BROKER_AT_PUBLISH_RATE_MAX,      /* client closed */
     BROKER_AT_RETAINED_BYTES_MAX,    /* publication refused or not retained */
     BROKER_AT_RETAINED_MESSAGES_MAX, /* the same */
+    BROKER_AT_JOURNAL_BYTES_MAX,     /* publication refused: the store is too far behind */
     BROKER_AT_MEMORY_BYTES_MAX,      /* whatever broker_set_memory_short() refuses or drops */
     BROKER_AT_COUNT
 };

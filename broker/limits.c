@@ -73,6 +73,7 @@ const char *broker_limit_name(enum broker_at limit) {
         [BROKER_AT_PUBLISH_RATE_MAX] = "publish_rate_max",
         [BROKER_AT_RETAINED_BYTES_MAX] = "retained_bytes_max",
         [BROKER_AT_RETAINED_MESSAGES_MAX] = "retained_messages_max",
+        [BROKER_AT_JOURNAL_BYTES_MAX] = "journal_bytes_max",
         [BROKER_AT_MEMORY_BYTES_MAX] = "memory_bytes_max",
     };
 

@@ -128,6 +128,9 @@ static void take(struct broker *broker, uint64_t now_ms, struct client *client, 
     case ROUTED_NOT_RETAINED: admission_answer(broker, now_ms, client, publish, &full); break;
     case ROUTED_NOT_STORED:
         broker->counters.publications_refused++;
+        if (!broker->journal.failing)
+            limit_reached(broker, BROKER_AT_JOURNAL_BYTES_MAX, "a publication of the client at %s refused",
+                          client->origin.address);
         admission_answer(broker, now_ms, client, publish, &failing);
         break;
     case ROUTED_NO_MEMORY: /* Not acknowledged, so the client still has it. */
