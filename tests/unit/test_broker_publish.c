@@ -158,6 +158,48 @@ static void no_local_keeps_a_clients_own_publications_away(void **state) {
     expect_nothing(&a);
 }
 
+/* Packets are encoded once and copied for others of their kind: each must be of the right kind. */
+static void everybody_gets_his_own_kind_of_packet(void **state) {
+    static const struct {
+        int version;
+        unsigned options;
+        const char *identifier, *limit; /* subscription identifier and maximum packet size, as properties */
+        const char *expected;
+    } kinds[] = {
+        {4, 0, NULL, NULL, "publish q0 a/b 'payload'"},
+        {5, 0, NULL, NULL, "publish q0 a/b 02=9 09=tag 'payload'"},
+        {5, 8, NULL, NULL, "publish retain q0 a/b 02=9 09=tag 'payload'"},
+        {5, 0, "0b 05", NULL, "publish q0 a/b 0b=5 02=9 09=tag 'payload'"},
+        {5, 8, "0b 06", NULL, "publish retain q0 a/b 0b=6 02=9 09=tag 'payload'"},
+        {5, 1, NULL, NULL, "publish q0 a/b 02=9 09=tag 'payload'"},
+        {5, 0, NULL, "27 00 00 00 14", ""},
+    };
+    enum { KINDS = sizeof kinds / sizeof *kinds };
+    struct client clients[2 * KINDS];
+    (void)state;
+
+    for (unsigned i = 0; i < 2 * KINDS; i++) {
+        char id[] = {(char)('A' + i), '\0'};
+        client_connect_with(&world, &clients[i], kinds[i % KINDS].version,
+                            &(struct connect){.id = id, .properties = kinds[i % KINDS].limit});
+        say_subscribe_with(&clients[i], 1, "a/+", kinds[i % KINDS].options, kinds[i % KINDS].identifier);
+        expect(&clients[i], "suback 1 *");
+    }
+    for (int round = 0; round < 4; round++) {
+        say_publish(&a, &(struct publish){.topic = "a/b",
+                                          .payload = "payload",
+                                          .retain = true,
+                                          .properties = "02 00 00 00 09 09 00 03 74 61 67"});
+        for (unsigned i = 0; i < 2 * KINDS; i++) {
+            char got[256];
+            next_packet(&clients[i], got, sizeof got);
+            assert_string_equal(got, kinds[i % KINDS].expected);
+        }
+    }
+    for (unsigned i = 0; i < 2 * KINDS; i++)
+        client_cut(&clients[i]);
+}
+
 static void retain_flag_is_as_published_only_if_asked_for(void **state) {
     struct client old;
     (void)state;
@@ -474,6 +516,7 @@ int main(void) {
         TEST(repeated_qos2_packet_is_routed_once),
         TEST(overlapping_subscriptions_give_one_copy_with_all_identifiers),
         TEST(no_local_keeps_a_clients_own_publications_away),
+        TEST(everybody_gets_his_own_kind_of_packet),
         TEST(retain_flag_is_as_published_only_if_asked_for),
         TEST(topic_alias_stands_for_its_topic),
         TEST(faulty_publish_ends_its_sender_and_nobody_else),
