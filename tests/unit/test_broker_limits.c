@@ -475,6 +475,43 @@ static void retained_publication_that_does_not_fit_is_refused_where_the_client_c
     client_cut(&watcher);
 }
 
+/* MQTT 5.0 section 3.3.4: what counts is acknowledged or not, at QoS 1 as at QoS 2, and who waits for a disk cannot be
+ * hurried. */
+static void receive_maximum_counts_what_waits_for_the_store(void **state) {
+    (void)state;
+
+    world.options.limits.inflight_max = 3;
+    world.options.durable = true;
+    for (int version = 4; version <= 5; version++) {
+        struct broker_journal journal;
+        struct client client;
+        again();
+        client_connect(&world, &client, version, "a");
+        for (unsigned round = 0; round < 2; round++) {
+            for (unsigned id = 1; id <= 3; id++)
+                say_publish(&client,
+                            &(struct publish){.topic = "t", .payload = "x", .retain = true, .qos = 1, .id = id});
+            expect_nothing(&client);
+            if (round == 1) break;
+            assert_true(broker_take_journal(world.broker, &journal));
+            broker_durable(world.broker, world.now, journal.last);
+            free(journal.bytes);
+            for (unsigned id = 1; id <= 3; id++)
+                expect(&client, id == 1 ? "puback 1" : id == 2 ? "puback 2" : "puback 3");
+        }
+        say_publish(&client, &(struct publish){.topic = "u", .qos = 1, .id = 4});
+        if (version == 5) {
+            expect(&client, "disconnect 93");
+            expect_end(&client);
+        } else {
+            client_read(&client); /* it has no such bound */
+            assert_false(broker_client_ended(world.broker, client.handle));
+            client_cut(&client);
+        }
+        assert_int_equal(at_limit(BROKER_AT_INFLIGHT_MAX), version == 5);
+    }
+}
+
 /* ---- memory in total ---- */
 
 static void short_of_memory_nothing_that_lasts_is_taken(void **state) {
@@ -604,6 +641,7 @@ int main(void) {
         TEST(packet_id_of_a_refused_publication_is_free_again),
         TEST(topic_aliases_have_a_bound_in_bytes),
         TEST(retained_publication_that_does_not_fit_is_refused_where_the_client_can_be_told),
+        TEST(receive_maximum_counts_what_waits_for_the_store),
         TEST(short_of_memory_nothing_that_lasts_is_taken),
         TEST(short_of_memory_large_packets_on_their_way_are_given_up),
         TEST(packet_larger_than_the_client_takes_is_dropped_for_it_alone),

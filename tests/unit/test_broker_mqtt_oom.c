@@ -105,11 +105,60 @@ static void the_first_session_may_fail(void **state) {
     }
 }
 
+static void ask_twice(void *context, const struct broker_applicant *applicant, struct broker_auth_step *step) {
+    (void)context, (void)applicant;
+    step->reason = step->state++ < 2 ? 0x18 : 0x00;
+    step->answer_size = 1;
+}
+
+/* CONNECT with a method and more bytes than are small, two answers, and the same again while connected. */
+static struct packet authentication(void) {
+    struct packet all = {.size = 0}, packet;
+    char large[5001];
+
+    memset(large, 'w', 5000);
+    large[5000] = '\0';
+    packet = connect_packet(
+        5, &(struct connect){.id = "talker", .properties = "15 0001 4d", .will_topic = "will", .will_payload = large});
+    add(&all, &packet);
+    put_hex(&all, "f0 06 18 04 15 0001 4d f0 06 18 04 15 0001 4d");
+    put_hex(&all, "f0 06 19 04 15 0001 4d f0 06 18 04 15 0001 4d f0 06 18 04 15 0001 4d");
+    put_hex(&all, "e0 01 04");
+    return all;
+}
+
+static void each_allocation_of_an_authentication_may_fail(void **state) {
+    struct packet all = authentication();
+    (void)state;
+
+    for (size_t step = 7; step < 10000; step *= 1000) {
+        for (long n = 0;; n++) {
+            struct world world = {.options.questions.authenticate = ask_twice};
+            broker_handle talker;
+            struct client watcher;
+            world_begin(&world);
+            client_connect(&world, &watcher, 5, "watcher");
+            client_subscribe(&watcher, "#", 0);
+            shortage_after(n);
+            talk(&world, &talker, &all, step);
+            shortage_over();
+            serves_as_before(&world, &watcher);
+            if (!shortage.failed) assert_int_equal(counters(&world).connects_accepted, 3);
+            client_cut(&watcher);
+            world_end(&world);
+            if (shortage.failed) continue;
+            assert_true(n > 5);
+            break;
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_broker_is_whole_or_none),
         cmocka_unit_test(the_first_session_may_fail),
         cmocka_unit_test(each_allocation_of_a_conversation_may_fail),
+        cmocka_unit_test(each_allocation_of_an_authentication_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
