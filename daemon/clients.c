@@ -15,7 +15,7 @@
 
 /* ---- states ---- */
 
-static struct connection **list_head(struct clients *clients, enum connection_list list) {
+static struct layers **list_head(struct clients *clients, enum connection_list list) {
     switch (list) {
     case LIST_ARRIVING: return &clients->arriving;
     case LIST_WAITING: return &clients->waiting;
@@ -29,21 +29,23 @@ static void on_idle(uv_idle_t *idle);
 
 void connection_move(struct connection *connection, enum connection_list list) {
     struct clients *clients = connection->clients;
-    struct connection **from = list_head(clients, (enum connection_list)connection->list),
-                      **to = list_head(clients, list);
-    if (from != NULL) DL_DELETE(*from, connection);
+    struct layers *layers = connection->layers;
+    struct layers **from = list_head(clients, (enum connection_list)connection->list), **to = list_head(clients, list);
+    if (from != NULL) DL_DELETE(*from, layers);
     if (connection->list == LIST_ARRIVING) clients->arriving_count--;
     if (list == LIST_ARRIVING) clients->arriving_count++;
     connection->list = list & 7u;
-    if (to != NULL) DL_APPEND(*to, connection);
+    if (to != NULL) DL_APPEND(*to, layers);
     if (list != LIST_ARRIVING && list != LIST_ENDED) return;
-    connection->due_ms =
+    layers->due_ms =
         server_now_ms(clients->server) + (list == LIST_ENDED ? ENDED_MS : clients->limits->connect_timeout_ms);
-    if (*to == connection) set_timer(clients);
+    if (*to == layers) set_timer(clients);
 }
 
 struct layers *connection_layers(struct connection *connection) {
-    if (connection->layers == NULL) connection->layers = calloc(1, sizeof(*connection->layers));
+    if (connection->layers != NULL) return connection->layers;
+    connection->layers = calloc(1, sizeof(*connection->layers));
+    if (connection->layers != NULL) connection->layers->connection = connection;
     return connection->layers;
 }
 
@@ -152,7 +154,7 @@ void connection_close(struct connection *connection) {
     close(connection->file); /* and epoll forgets it */
     connection->file = -1;
     clients->count--;
-    LL_PREPEND(clients->dead, connection);
+    LL_PREPEND2(clients->dead, connection, dead_next);
     uv_idle_start(&clients->idle, on_idle);
 }
 
@@ -161,7 +163,11 @@ void connection_end(struct connection *connection) {
     if (connection->list == LIST_ENDED || connection->list == LIST_DEAD) return;
     if (connection->handle != 0 && !broker_client_ended(node_broker(server->node), connection->handle))
         leave_broker(connection);
-    if (connection->layers != NULL) text_deinit(&connection->layers->rest);
+    if (connection_layers(connection) == NULL) { /* no memory to wait with for its last bytes */
+        connection_close(connection);
+        return;
+    }
+    text_deinit(&connection->layers->rest);
     connection_move(connection, LIST_ENDED);
 }
 
@@ -170,7 +176,7 @@ void connection_end(struct connection *connection) {
 static void on_timer(uv_timer_t *timer);
 
 static void set_timer(struct clients *clients) {
-    const struct connection *const first[] = {clients->ended, clients->arriving};
+    const struct layers *const first[] = {clients->ended, clients->arriving};
     const uint64_t now_ms = server_now_ms(clients->server);
     uint64_t due_ms = UINT64_MAX;
     for (size_t i = 0; i < 2; i++)
@@ -185,11 +191,12 @@ static void on_timer(uv_timer_t *timer) {
     struct clients *clients = timer->data;
     const uint64_t now_ms = server_now_ms(clients->server);
     while (clients->ended != NULL && clients->ended->due_ms <= now_ms)
-        connection_close(clients->ended);
+        connection_close(clients->ended->connection);
     while (clients->arriving != NULL && clients->arriving->due_ms <= now_ms) {
         clients->counters.arrivals_timed_out++;
-        connection_log(clients->arriving, "client_refused", "its handshake took longer than limits.connect_timeout_ms");
-        connection_close(clients->arriving);
+        connection_log(clients->arriving->connection, "client_refused",
+                       "its handshake took longer than limits.connect_timeout_ms");
+        connection_close(clients->arriving->connection);
     }
     set_timer(clients);
     server_pump(clients->server);
@@ -200,9 +207,9 @@ static void on_timer(uv_timer_t *timer) {
 /* No event that was fetched names them any more. */
 static void free_dead(struct clients *clients) {
     struct connection *connection, *next;
-    LL_FOREACH_SAFE(clients->dead, connection, next) {
+    LL_FOREACH_SAFE2(clients->dead, connection, next, dead_next) {
         if (connection->is_ready) continue; /* freed once it has been taken from there */
-        LL_DELETE(clients->dead, connection);
+        LL_DELETE2(clients->dead, connection, dead_next);
         connection_drop_layers(connection);
         free(connection);
     }
@@ -369,9 +376,9 @@ void clients_close(struct clients *clients) {
     clients->closing = true;
     listeners_close(clients);
     while (clients->arriving != NULL)
-        connection_close(clients->arriving);
+        connection_close(clients->arriving->connection);
     while (clients->ended != NULL)
-        connection_close(clients->ended);
+        connection_close(clients->ended->connection);
     for (size_t i = 0; i < clients->place_count; i++)
         if (clients->by_place[i] != NULL) connection_close(clients->by_place[i]);
     for (struct connection *connection = clients->ready; connection != NULL; connection = connection->ready_next)

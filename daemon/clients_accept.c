@@ -47,9 +47,9 @@ static void refuse(struct clients *clients, int file, const char *address, const
 static void make_room(struct clients *clients) {
     if (clients->arriving == NULL || clients->arriving_count < clients->limits->connecting_max) return;
     clients->counters.arrivals_displaced++;
-    connection_log(clients->arriving, "client_refused",
+    connection_log(clients->arriving->connection, "client_refused",
                    "limits.connecting_max is reached, and its handshake is the oldest under way");
-    connection_close(clients->arriving);
+    connection_close(clients->arriving->connection);
 }
 
 static void admit(struct listener *listener, int file, const struct sockaddr_storage *from) {

@@ -33,9 +33,12 @@
 enum connection_list { LIST_OPEN, LIST_ARRIVING, LIST_WAITING, LIST_ENDED, LIST_DEAD };
 enum connection_stage { STAGE_MQTT, STAGE_PROXY, STAGE_HELLO, STAGE_TLS, STAGE_REQUEST };
 
-/* What a connection has beyond plain TCP. */
+/* What a connection has beyond plain TCP, and while it is in a list. */
 struct layers {
-    uint8_t stage; /* enum connection_stage */
+    struct connection *connection;
+    struct layers *next, *prev; /* of the list */
+    uint64_t due_ms;            /* of arriving and ended */
+    uint8_t stage;              /* enum connection_stage */
     bool with_tls, with_websocket;
     bool from_loopback;
     bool said_goodbye; /* close frame and close_notify are sent */
@@ -54,11 +57,9 @@ struct layers {
 
 struct connection {
     struct clients *clients;
-    struct layers *layers;          /* NULL for plain TCP, unless it waits */
-    broker_handle handle;           /* 0 before the broker knows it, and once it knows no more of it */
-    struct connection *next, *prev; /* of its list; next only in dead */
-    struct connection *ready_next;
-    uint64_t due_ms;         /* of arriving and ended */
+    struct layers *layers; /* NULL for plain TCP that is open */
+    broker_handle handle;  /* 0 before the broker knows it, and once it knows no more of it */
+    struct connection *ready_next, *dead_next;
     int file;                /* -1 once dead */
     uint32_t turn, spent_ns; /* the turn it was last heard in, and what that cost */
     unsigned list : 3;       /* enum connection_list */
@@ -101,7 +102,7 @@ struct clients {
     struct connection **by_place; /* broker_client_place() */
     size_t place_count;
     struct connection *ready, **ready_end;
-    struct connection *arriving, *waiting, *ended; /* the first of each is the oldest */
+    struct layers *arriving, *waiting, *ended; /* the first of each is the oldest */
     struct connection *dead;
     size_t count, arriving_count;
 
@@ -120,6 +121,7 @@ struct clients {
 
 /* NULL when memory or the epoll instance is short; the descriptor is closed then. It is open. */
 struct connection *connection_new(struct clients *clients, int file);
+/* It must have layers to be arriving, waiting or ended. */
 void connection_move(struct connection *connection, enum connection_list list);
 /* Tells the broker of it; false, and it is closed, when it is refused. */
 bool connection_open(struct connection *connection, const struct broker_origin *origin);

@@ -90,10 +90,10 @@ static void resume(struct connection *connection) {
 
 void share_resume(struct clients *clients) {
     const uint64_t until_ns = clients->clock_ns + RESUMED_NS;
-    const struct connection *last = clients->waiting != NULL ? clients->waiting->prev : NULL;
+    const struct layers *last = clients->waiting != NULL ? clients->waiting->prev : NULL;
     for (bool more = last != NULL; more && clients->waiting != NULL;) {
-        struct connection *connection = clients->waiting;
-        more = connection != last && clients->clock_ns < until_ns;
-        resume(connection);
+        struct layers *layers = clients->waiting;
+        more = layers != last && clients->clock_ns < until_ns;
+        resume(layers->connection);
     }
 }
