@@ -128,7 +128,7 @@ static void begin(struct broker *broker, struct session *session, struct outgoin
 static void begin_next(struct broker *broker, uint64_t now_ms, struct session *session) {
     struct outgoing *outgoing = session->queue;
 
-    if (outgoing->message->expires_at_ms <= now_ms) {
+    if (outgoing->message->expires_at_ms < now_ms) {
         broker->counters.dropped_expired++;
         session_outgoing_done(broker, session, outgoing);
         return;
@@ -147,7 +147,7 @@ static bool send_next(struct broker *broker, uint64_t now_ms, struct session *se
         acks_await(broker, session->client, outgoing->record);
         return false;
     }
-    if (!outgoing->sent && outgoing->message->expires_at_ms <= now_ms) {
+    if (!outgoing->sent && outgoing->message->expires_at_ms < now_ms) {
         broker->counters.dropped_expired++;
         session_outgoing_done(broker, session, outgoing); /* it was late while it waited (MQTT-3.3.2-5) */
         return true;
@@ -283,7 +283,7 @@ void session_deliver(struct broker *broker, uint64_t now_ms, struct session *ses
         session_deliver_qos0(broker, now_ms, session, message, delivery);
         return;
     }
-    if (message->expires_at_ms <= now_ms) return; /* MQTT-3.3.2-5 */
+    if (message->expires_at_ms < now_ms) return; /* MQTT-3.3.2-5; one of 0 s is for those who are there now */
     at_once = goes_at_once(broker, session);
     if (!at_once && !queue_takes(broker, session, message, delivery)) {
         broker->counters.dropped_queue_full++;

@@ -612,7 +612,7 @@ static void expired_in_the_queue_is_counted(void **state) {
     client_connect(&world, &other, 5, "b");
     say_publish(&other, &(struct publish){.topic = "t", .qos = 1, .id = 1, .properties = "02 00000005"});
     expect(&other, "puback 1");
-    pass(&world, 5000);
+    pass(&world, 5001);
     client_connect_with(&world, &client, 5, &(struct connect){.id = "a", .resume = true});
     expect_nothing(&client);
     assert_int_equal(counters(&world).dropped_expired, 1);

@@ -385,6 +385,32 @@ static void packet_ids_go_round_and_skip_those_in_use(void **state) {
     assert_int_equal(counters(&world).protocol_errors, 0);
 }
 
+/* Whoever is there gets it at once, whatever the QoS; nobody gets it later. */
+static void expiry_of_0_is_for_those_who_are_there(void **state) {
+    struct client away;
+    (void)state;
+
+    client_connect_with(&world, &away, 5, &(struct connect){.id = "away", .properties = "11 00000064"});
+    client_subscribe(&away, "t", 2);
+    client_cut(&away);
+    client_subscribe(&b, "t", 2);
+    for (unsigned qos = 0; qos < 3; qos++) {
+        static const char *const expected[] = {"publish q0 t 02=0 'x'", "publish q1 id=1 t 02=0 'x'",
+                                               "publish q2 id=2 t 02=0 'x'"};
+        say_publish(
+            &a, &(struct publish){
+                    .topic = "t", .payload = "x", .qos = qos, .id = qos, .retain = true, .properties = "02 00000000"});
+        expect(&b, expected[qos]);
+    }
+    pass(&world, 1);
+    client_connect_with(&world, &away, 5, &(struct connect){.id = "away", .resume = true});
+    expect_nothing(&away);
+    say_subscribe(&away, 1, "t", 0);
+    expect(&away, "suback 1 00");
+    expect_nothing(&away);
+    client_cut(&away);
+}
+
 static void expired_while_queued_is_dropped_and_time_left_is_sent_on(void **state) {
     struct client slow;
     (void)state;
@@ -395,7 +421,7 @@ static void expired_while_queued_is_dropped_and_time_left_is_sent_on(void **stat
     say_publish(&a, &(struct publish){.topic = "t", .payload = "2", .qos = 1, .id = 2, .properties = "02 00000005"});
     say_publish(&a, &(struct publish){.topic = "t", .payload = "3", .qos = 1, .id = 3, .properties = "02 0000000a"});
     expect(&slow, "publish q1 id=1 t 02=10 '1'");
-    pass(&world, 5000);
+    pass(&world, 5001);
     say_ack(&slow, 4, 1);
     expect(&slow, "publish q1 id=2 t 02=5 '3'");
     client_cut(&slow);
@@ -526,6 +552,7 @@ int main(void) {
         TEST(receive_maximum_of_the_client_is_held),
         TEST(acknowledgements_out_of_the_blue_are_answered_by_the_letter),
         TEST(packet_ids_go_round_and_skip_those_in_use),
+        TEST(expiry_of_0_is_for_those_who_are_there),
         TEST(expired_while_queued_is_dropped_and_time_left_is_sent_on),
         TEST(qos0_is_dropped_and_counted_when_a_client_does_not_read),
         TEST(client_that_asks_and_never_reads_is_ended),
