@@ -63,7 +63,8 @@ void store_save_epoch(struct store *store, uint64_t epoch);
 enum store_stopped {
     STORE_STOPPED_ALL,     /* all is in the file */
     STORE_STOPPED_SHORT,   /* the disk failed until max_ms were over */
-    STORE_STOPPED_HANGING, /* the thread does not come back from the disk; it is left behind, and the store with it */
+    STORE_STOPPED_HANGING, /* not even a second later the thread is back from the disk; it is left behind, and the store
+                              with it */
 };
 /* Commits all that was given, puts the write-ahead log into the file and ends the thread; the store can then only be
  * closed. */

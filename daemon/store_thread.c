@@ -9,6 +9,7 @@
 
 #define NS_PER_MS UINT64_C(1000000)
 #define RETRY_STOPPING_MS 100u
+#define STOP_GRACE_MS 1000u
 #define OFF_EVERY_MS 1000u                   /* STORE_SYNC_OFF: the longest wait of a record */
 #define OFF_BATCH_BYTES (4u * 1024 * 1024)   /* and this much does not wait */
 #define OFF_BEHIND_BYTES (64u * 1024 * 1024) /* more than this waiting is not called durable */
@@ -380,10 +381,10 @@ enum store_stopped store_stop(struct store *store, uint64_t max_ms) {
     thread->stop_ns = uv_hrtime() + max_ms * NS_PER_MS;
     uv_cond_signal(&thread->changed);
     uint64_t now_ns;
-    /* A little longer than the thread itself waits. */
-    while (!thread->ended && (now_ns = uv_hrtime()) < thread->stop_ns + 2 * RETRY_STOPPING_MS * NS_PER_MS)
-        uv_cond_timedwait(&thread->ended_now, &thread->mutex,
-                          thread->stop_ns + 2 * RETRY_STOPPING_MS * NS_PER_MS - now_ns);
+    /* Longer than the thread itself waits: it may be slow to notice. */
+    const uint64_t until_ns = thread->stop_ns + STOP_GRACE_MS * NS_PER_MS;
+    while (!thread->ended && (now_ns = uv_hrtime()) < until_ns)
+        uv_cond_timedwait(&thread->ended_now, &thread->mutex, until_ns - now_ns);
     store->abandoned = !thread->ended;
     const bool all = thread->ended && thread->committed == thread->given;
     uv_mutex_unlock(&thread->mutex);
