@@ -347,6 +347,7 @@ class Proxies(ListenerTest):
                                  stdout=open(folder / "log", "wb"), stderr=subprocess.STDOUT)
         self.addCleanup(lambda: (proxy.terminate(), proxy.wait(10)))
         wait_until("haproxy listens", lambda: [socket.create_connection(("127.0.0.1", port), 1).close() for port in ports])
+        self.assertIsNone(proxy.poll(), (folder / "log").read_text())  # and not another process that was given its port
         v1, v2, web = (Way("haproxy", "127.0.0.1", port, port) for port in ports)
         sub = self.closing(MosquittoSub(v1, "t"))
         browser = self.closing(Paho(web, websocket=True))
