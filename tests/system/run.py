@@ -17,8 +17,8 @@ from pathlib import Path
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
-UNDER_VALGRIND = ["test_plain_mqtt.", "test_plain_mosquitto", "test_plain_mqttjs", "test_crossing", "test_daemon.Admin", "test_daemon.OrderlyEnd", "test_hostile",
-                  "test_bench.Bench.test_all_arrives_at_ours"]
+UNDER_VALGRIND = ["test_plain_", "test_crossing", "test_daemon.Admin", "test_daemon.OrderlyEnd", "test_hostile", "test_restart.FullDisk", "test_listeners.Proxies",
+                  "test_listeners.Several", "test_listeners.UnixSockets", "test_listeners.ClientCertificates", "test_bench.Bench.test_all_arrives_at_ours"]
 
 
 class Result(unittest.TextTestResult):
