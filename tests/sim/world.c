@@ -215,6 +215,7 @@ void world_crash(struct world *world, size_t index, enum network_power how) {
     trace_line(&world->trace, heap_now_us(world->heap), node->name, how == NETWORK_DARK ? "loses power" : "is killed");
     sessions_end(node, false);
     world_disk_crash(node);
+    node->crashed_us = heap_now_us(world->heap);
     stop(node, how);
 }
 

@@ -63,6 +63,7 @@ struct world_node {
     struct record_buffer unsaved, saving; /* given and not begun; in the transaction that runs */
     uint64_t unsaved_last, saving_last;   /* numbers of their last records */
     uint64_t disk_losses;
+    uint64_t crashed_us; /* the last time; 0: never */
 
     uint64_t started_us, ticks;
     uint64_t spins;                        /* times at which the deadline after a tick was not in the future */
