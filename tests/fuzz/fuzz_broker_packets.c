@@ -87,8 +87,9 @@ static void publish(uint8_t version, const struct mqtt_frame *frame, struct mqtt
         assert(out.topic_alias > 0);
         return;
     }
-    assert(topic_name_valid((const char *)out.topic.bytes, out.topic.size));
-    send_on(version, &out);
+    bool is_valid = topic_name_valid((const char *)out.topic.bytes, out.topic.size);
+    assert((mqtt_check_topic(out.topic) == MQTT_SUCCESS) == is_valid);
+    if (is_valid) send_on(version, &out);
 }
 
 static void subscribe(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body) {
