@@ -9,11 +9,11 @@ void journal_discard(struct journal *journal) {
 }
 
 uint64_t journal_bytes(const struct journal *journal) {
-    uint64_t bytes = journal->bytes_made - journal->bytes_durable;
+    /* The whole state makes what was before it void. It has limits of its own, and to write it is the way out of
+     * trouble: held against the limit it would be written again for each record that follows. */
+    uint64_t from = journal->anew_last > journal->durable ? journal->anew_made : journal->bytes_durable;
 
-    /* The state has limits of its own, and to write it is the way out of trouble, not into it. */
-    if (journal->anew_last <= journal->durable) return bytes;
-    return bytes > journal->anew_bytes ? bytes - journal->anew_bytes : 0;
+    return journal->bytes_made - from;
 }
 
 bool journal_is_half_full(const struct journal *journal) {
@@ -35,7 +35,7 @@ uint64_t journal_since(const struct journal *journal, uint64_t last) {
 static void drop_buffer(struct journal *journal) {
     journal->bytes_made -= journal->buffer.size;
     if (journal->take_count == 0 || journal->takes[journal->take_count - 1].last < journal->anew_last)
-        journal->anew_bytes = 0; /* it was in there */
+        journal->anew_last = 0; /* it was in there */
     free(journal->buffer.bytes);
     journal->buffer = (struct record_buffer){0};
 }
@@ -56,7 +56,7 @@ bool journal_end_anew(struct journal *journal) {
     journal->beginning_anew = false;
     if (journal->lost) return false;
     journal->anew_last = journal->last;
-    journal->anew_bytes = journal->buffer.size;
+    journal->anew_made = journal->bytes_made;
     return true;
 }
 

@@ -25,7 +25,8 @@ struct journal {
     uint64_t durable;                   /* record on the disk */
     uint64_t bytes_max;                 /* of records made and not on the disk: see journal_is_full() */
     uint64_t bytes_made, bytes_durable; /* of all records ever, without those dropped */
-    uint64_t anew_last, anew_bytes;     /* the whole state, when last written: not held against the limit */
+    uint64_t anew_last;                 /* record that ends the whole state, when it was last written */
+    uint64_t anew_made;                 /* bytes_made then */
     struct journal_take *takes;         /* not durable, in order */
     size_t take_count, take_capacity;
 };

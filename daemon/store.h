@@ -55,7 +55,8 @@ bool store_load(struct store *store, store_on_record *on_record, void *context, 
 bool store_start(struct store *store, void (*wake)(void *context), void *context, char error[STORE_ERROR_MAX]);
 
 /* Takes the journal's bytes over, to be applied in the order given. The records of one journal are applied in one
- * transaction or not at all. Never blocks for the disk. */
+ * transaction or not at all; one that begins with RECORD_RESET takes the place of all that waits. Never blocks for the
+ * disk. */
 void store_give(struct store *store, const struct broker_journal *journal);
 /* Keeps an epoch, with the next commit; a lower one than is kept changes nothing. */
 void store_save_epoch(struct store *store, uint64_t epoch);

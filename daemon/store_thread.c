@@ -335,9 +335,21 @@ bool store_start(struct store *store, void (*wake)(void *context), void *context
     return false;
 }
 
+static void drop_waiting(struct store_thread *thread) {
+    free_journals(thread->waiting, thread->waiting_count);
+    thread->waiting_count = 0;
+    thread->waiting_bytes = 0;
+}
+
+static bool begins_anew(const struct broker_journal *journal) {
+    struct record record;
+    return record_read(journal->bytes, journal->size, &record) > 0 && record.type == RECORD_RESET;
+}
+
 void store_give(struct store *store, const struct broker_journal *journal) {
     struct store_thread *thread = store->thread;
     uv_mutex_lock(&thread->mutex);
+    if (begins_anew(journal)) drop_waiting(thread); /* void, and as large as a slow disk has let it become */
     const bool first = thread->waiting_count == 0, kept = add_waiting(thread, journal);
     thread->given = journal->last;
     if (kept) {
@@ -345,9 +357,7 @@ void store_give(struct store *store, const struct broker_journal *journal) {
         if (first || thread->store->sync == STORE_SYNC_OFF) uv_cond_signal(&thread->changed);
     } else {
         free(journal->bytes);
-        free_journals(thread->waiting, thread->waiting_count);
-        thread->waiting_count = 0;
-        thread->waiting_bytes = 0;
+        drop_waiting(thread);
         thread->gap = true;
         thread->state.losses++;
     }

@@ -453,6 +453,42 @@ static void a_lost_journal_begins_anew_when_the_store_works(void **state) {
     house_end(&house);
 }
 
+/* A slow store: what is taken does not become durable. */
+static void a_journal_that_began_anew_goes_on_from_there(void **state) {
+    struct house house;
+    struct client sender;
+    struct broker_journal journal;
+    struct record record;
+    unsigned begun_anew = 0;
+    size_t bytes = 0;
+    (void)state;
+
+    house_begin(&house, 4000);
+    client_connect(&house.world, &sender, 5, "sender");
+    for (unsigned i = 0; i < 40; i++) {
+        char topic[16], payload[900];
+        uint64_t last = 0;
+        snprintf(topic, sizeof topic, "r/%u", i % 4);
+        memset(payload, 'x', sizeof payload);
+        payload[sizeof payload - 1] = '\0';
+        say_publish(&sender, &(struct publish){.topic = topic, .payload = payload, .retain = true});
+        while (broker_take_journal(house.world.broker, &journal)) {
+            assert_true(record_read(journal.bytes, journal.size, &record) > 0);
+            begun_anew += record.type == RECORD_RESET;
+            bytes += journal.size;
+            assert_true(journal.last > last);
+            last = journal.last;
+            free(journal.bytes);
+        }
+    }
+    /* Twice the limit is about 9 of them. */
+    assert_in_range(begun_anew, 1, 5);
+    assert_true(bytes < 80000);
+    disk(&house.world);
+    client_cut(&sender);
+    house_end(&house);
+}
+
 static void a_store_that_lost_all_is_told_all(void **state) {
     struct house house;
     struct client sender;
@@ -498,6 +534,7 @@ int main(void) {
         cmocka_unit_test(who_has_many_acknowledgements_held_is_paused),
         cmocka_unit_test(a_failing_store_pauses_nobody_for_its_journal),
         cmocka_unit_test(a_lost_journal_begins_anew_when_the_store_works),
+        cmocka_unit_test(a_journal_that_began_anew_goes_on_from_there),
         cmocka_unit_test(a_store_that_lost_all_is_told_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -407,6 +407,26 @@ static void records_that_contradict_the_file_ask_for_all(void **state) {
     assert_int_equal(count_messages(fixture_data), 1);
 }
 
+static void all_that_is_given_anew_takes_the_place_of_what_waits(void **state) {
+    (void)state;
+    struct store *store = start(STORE_SYNC_FULL);
+    struct fixture_journal journal = {0};
+    struct store_state now;
+    failing_disk_set(0, ULONG_MAX, SQLITE_FULL);
+    give_message(store, &journal, 1, 10);
+    await(store, is_failing, 0);
+    for (uint64_t number = 2; number < 50; number++)
+        give_message(store, &journal, number, 10000);
+    WRITE(&journal, .type = RECORD_RESET);
+    const uint64_t last = give_message(store, &journal, 50, 10);
+    store_read_state(store, &now);
+    assert_true(now.pending_bytes < 1000);
+    failing_disk_set(0, 0, 0);
+    await(store, is_durable, last);
+    store_close(store);
+    assert_int_equal(count_messages(fixture_data), 1);
+}
+
 static void epoch_is_kept_without_records_and_on_a_new_file(void **state) {
     (void)state;
     uint64_t epoch = 0;
@@ -437,6 +457,7 @@ int main(void) {
         ON_DISK(file_that_was_replaced_is_filled_anew),
         ON_DISK(what_follows_a_loss_is_void_until_all_is_given_anew),
         ON_DISK(records_that_contradict_the_file_ask_for_all),
+        ON_DISK(all_that_is_given_anew_takes_the_place_of_what_waits),
         ON_DISK(epoch_is_kept_without_records_and_on_a_new_file),
     };
     failing_disk_install();
