@@ -86,10 +86,26 @@ static bool make_dir(const struct store *store, char error[STORE_ERROR_MAX]) {
     return false;
 }
 
+static bool has_bytes(const struct store *store, const char *name) {
+    char path[4096];
+    struct stat status;
+    snprintf(path, sizeof(path), "%s/%s", store->dir, name);
+    return stat(path, &status) == 0 && status.st_size > 0;
+}
+
 static bool open_database(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]) {
     char path[4096];
-    if (snprintf(path, sizeof(path), "%s/hobnob.db", store->dir) >= (int)sizeof(path)) {
+    if (snprintf(path, sizeof(path), "%s/hobnob.db", store->dir) >= (int)sizeof(path) - 8) {
         snprintf(error, STORE_ERROR_MAX, "data_dir has a path longer than 4,000 bytes: write a shorter one");
+        return false;
+    }
+    /* SQLite would take the file for a new one, and delete the log. */
+    if (!has_bytes(store, "hobnob.db") && has_bytes(store, "hobnob.db-wal")) {
+        snprintf(
+            error, STORE_ERROR_MAX,
+            "data_dir %s holds hobnob.db-wal, and hobnob.db is missing or empty: put that one back, or both from a "
+            "backup, or move hobnob.db-wal away and start empty; the federation remembers this broker's epoch",
+            store->dir);
         return false;
     }
     const int result = sqlite3_open_v2(path, &connection->database,
@@ -119,8 +135,10 @@ static bool set_sync(const struct store *store, struct store_connection *connect
 /* Exclusive from the first write on: a second hobnobd on the same folder would be a clone of this broker. Checkpoints
  * are made by the thread after it has said that a commit is done; the log's file is cut after a large one. */
 static bool configure(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]) {
-    if (!run(store, connection,
-             "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA cache_size = -8192;"
+    if (!run(store, connection, "PRAGMA locking_mode = EXCLUSIVE", error) ||
+        !store_check_origin(store, connection, error) ||
+        !run(store, connection,
+             "PRAGMA journal_mode = WAL; PRAGMA cache_size = -8192;"
              "PRAGMA journal_size_limit = 67108864; PRAGMA temp_store = MEMORY; BEGIN IMMEDIATE; COMMIT",
              error) ||
         !set_sync(store, connection, error))
@@ -175,6 +193,12 @@ void store_close(struct store *store) {
 /* On the disk, whatever store_sync says of the rest. */
 bool store_raise_epoch(struct store *store, uint64_t *epoch, char error[STORE_ERROR_MAX]) {
     uint64_t value = 0;
+    int result = store_read_number(&store->connection, "epoch", &value);
+    if (result == SQLITE_OK && value >= STORE_NUMBER_MAX) result = SQLITE_CORRUPT;
+    if (result != SQLITE_OK) {
+        store_explain(store, &store->connection, result, error);
+        return false;
+    }
     if (!run(store, &store->connection,
              "PRAGMA synchronous = FULL; BEGIN IMMEDIATE;"
              "INSERT INTO numbers VALUES ('epoch', 1) ON CONFLICT DO UPDATE SET value = value + 1;"
@@ -183,7 +207,7 @@ bool store_raise_epoch(struct store *store, uint64_t *epoch, char error[STORE_ER
              error) ||
         !set_sync(store, &store->connection, error))
         return false;
-    const int result = store_read_number(&store->connection, "epoch", &value);
+    result = store_read_number(&store->connection, "epoch", &value);
     if (result != SQLITE_OK) {
         store_explain(store, &store->connection, result, error);
         return false;

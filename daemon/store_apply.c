@@ -55,6 +55,13 @@ static struct call begin(struct store_connection *connection, enum store_stateme
     return call;
 }
 
+int store_check_tables(struct store_connection *connection) {
+    int result = SQLITE_OK;
+    for (int which = 0; result == SQLITE_OK && which < STORE_STATEMENTS; which++)
+        result = begin(connection, (enum store_statement)which).result;
+    return result == SQLITE_ERROR ? SQLITE_CORRUPT : result;
+}
+
 static void number(struct call *call, uint64_t value) {
     if (call->result == SQLITE_OK) call->result = sqlite3_bind_int64(call->statement, call->next++, (int64_t)value);
 }

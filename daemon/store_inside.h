@@ -59,6 +59,7 @@ struct store {
 };
 
 #define STORE_PAGE 4096u
+#define STORE_NUMBER_MAX (UINT64_C(1) << 62) /* no number ever comes this far: one that has is damage */
 #define STORE_WAL_PAGES 4096 /* of the write-ahead log, 16 MiB; then it is put into the file */
 
 /* ---- store.c: connections; results are SQLite's ---- */
@@ -74,6 +75,9 @@ int store_read_number(struct store_connection *connection, const char *name, uin
 
 /* ---- store_schema.c ---- */
 
+/* Whether the file may be touched at all: it is new, or ours and of a version that we know. */
+bool store_check_origin(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]);
+/* The checked file, brought to the present version. */
 bool store_prepare_schema(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]);
 
 /* ---- store_batch.c: what a batch need not write ---- */
@@ -122,6 +126,8 @@ struct store_applied {
 #define STORE_UNSOUND SQLITE_MISMATCH
 int store_apply(struct store_connection *connection, const struct broker_span *batch, size_t count,
                 const struct store_numbers *numbers, struct store_applied *applied);
+/* SQLITE_CORRUPT if the tables are not those that the records need. */
+int store_check_tables(struct store_connection *connection);
 /* Puts the write-ahead log into the file (mode: SQLITE_CHECKPOINT_PASSIVE; _TRUNCATE empties its file too). */
 int store_checkpoint(struct store_connection *connection, int mode);
 

@@ -136,6 +136,7 @@ bool store_load(struct store *store, store_on_record *on_record, void *context, 
     if (result == SQLITE_OK) result = store_read_number(&store->connection, "highest", &highest);
     for (size_t i = 0; result == SQLITE_OK && i < sizeof(tables) / sizeof(tables[0]); i++)
         result = load_table(&store->connection, &tables[i], on_record, context, &highest);
+    if (result == SQLITE_OK && highest >= STORE_NUMBER_MAX) result = SQLITE_CORRUPT;
     if (result != SQLITE_OK) {
         store_explain(store, &store->connection, result, error);
         return false;

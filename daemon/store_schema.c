@@ -39,7 +39,8 @@ static const char *const migrations[STORE_SCHEMA_VERSION] = {
     "INSERT OR IGNORE INTO numbers VALUES ('run', 0), ('applied', 0), ('highest', 0);",
 };
 
-static int read_pragma(struct store_connection *connection, const char *sql, int64_t *number, char *text, size_t size) {
+/* The first column of the first row. */
+static int read_value(struct store_connection *connection, const char *sql, int64_t *number, char *text, size_t size) {
     sqlite3_stmt *statement = NULL;
     int result = sqlite3_prepare_v2(connection->database, sql, -1, &statement, NULL);
     if (result == SQLITE_OK) result = sqlite3_step(statement);
@@ -62,7 +63,7 @@ static int migrate(struct store_connection *connection, int64_t from) {
     if (result == SQLITE_OK) result = sqlite3_exec(database, version, NULL, NULL, NULL);
     if (result == SQLITE_OK) result = sqlite3_exec(database, "COMMIT", NULL, NULL, NULL);
     if (!sqlite3_get_autocommit(database)) sqlite3_exec(database, "ROLLBACK", NULL, NULL, NULL);
-    return result;
+    return result == SQLITE_ERROR ? SQLITE_CORRUPT : result; /* the tables are not those of that version */
 }
 
 static int check_whole(const struct store *store, struct store_connection *connection) {
@@ -70,24 +71,46 @@ static int check_whole(const struct store *store, struct store_connection *conne
     struct stat status;
     snprintf(path, sizeof(path), "%s/hobnob.db", store->dir);
     if (stat(path, &status) != 0 || status.st_size > CHECK_SIZE_MAX) return SQLITE_OK;
-    const int result = read_pragma(connection, "PRAGMA quick_check(1)", NULL, answer, sizeof(answer));
+    const int result = read_value(connection, "PRAGMA quick_check(1)", NULL, answer, sizeof(answer));
     return result == SQLITE_OK && strcmp(answer, "ok") != 0 ? SQLITE_CORRUPT : result;
 }
 
-bool store_prepare_schema(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]) {
+/* A file without a version that holds something is somebody else's. */
+static int read_version(struct store_connection *connection, int64_t *version, bool *foreign) {
+    int64_t tables = 0;
+    int result = read_value(connection, "PRAGMA user_version", version, NULL, 0);
+    if (result == SQLITE_OK) result = read_value(connection, "SELECT count(*) FROM sqlite_master", &tables, NULL, 0);
+    *foreign = *version == 0 && tables > 0;
+    return result == SQLITE_OK && *version < 0 ? SQLITE_CORRUPT : result;
+}
+
+bool store_check_origin(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]) {
     int64_t version = 0;
-    int result = read_pragma(connection, "PRAGMA user_version", &version, NULL, 0);
-    if (result == SQLITE_OK && version > STORE_SCHEMA_VERSION) {
+    bool foreign = false;
+    const int result = read_version(connection, &version, &foreign);
+    if (result != SQLITE_OK) {
+        store_explain(store, connection, result, error);
+        return false;
+    }
+    if (foreign)
+        snprintf(error, STORE_ERROR_MAX,
+                 "data_dir %s holds a hobnob.db of another program: move it away, or write another data_dir",
+                 store->dir);
+    else if (version > STORE_SCHEMA_VERSION)
         snprintf(error, STORE_ERROR_MAX,
                  "data_dir %s was written by a newer hobnobd (schema %d, this one knows %d): run that one, or write "
                  "another data_dir",
                  store->dir, (int)version, STORE_SCHEMA_VERSION);
-        return false;
-    }
-    if (result == SQLITE_OK && version < 0) result = SQLITE_CORRUPT;
+    return !foreign && version <= STORE_SCHEMA_VERSION;
+}
+
+bool store_prepare_schema(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]) {
+    int64_t version = 0;
+    int result = read_value(connection, "PRAGMA user_version", &version, NULL, 0);
     if (result == SQLITE_OK && version > 0) result = check_whole(store, connection);
     for (; result == SQLITE_OK && version < STORE_SCHEMA_VERSION; version++)
         result = migrate(connection, version);
+    if (result == SQLITE_OK) result = store_check_tables(connection);
     if (result != SQLITE_OK) store_explain(store, connection, result, error);
     return result == SQLITE_OK;
 }

@@ -143,6 +143,86 @@ static void damaged_page_is_found_at_the_start_and_the_file_left_as_it_is(void *
     assert_int_equal(after.st_size, before.st_size);
 }
 
+static void run_sql(const char *sql) {
+    sqlite3 *database = NULL;
+    assert_int_equal(sqlite3_open(fixture_file, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, sql, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(database);
+}
+
+/* With what no start may take for its own, or go on with. */
+static void file_that_is_not_as_it_was_left_is_refused_as_damaged(void **state) {
+    static const char *const changes[] = {
+        "DROP TABLE queued",
+        "DROP TABLE numbers",
+        "ALTER TABLE sessions DROP COLUMN will_due_wall_ms",
+        "PRAGMA user_version = 1",
+        "PRAGMA user_version = -1",
+        "UPDATE numbers SET value = -1 WHERE name = 'epoch'",
+        "UPDATE numbers SET value = 9223372036854775807 WHERE name = 'epoch'",
+        "UPDATE numbers SET value = -5 WHERE name = 'highest'",
+        "INSERT INTO received VALUES (-1, 1)",
+    };
+    char command[256];
+    for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+        one_run();
+        run_sql(changes[i]);
+        uint64_t number;
+        struct store *store = store_open(fixture_data, STORE_SYNC_FULL, error);
+        struct fixture_dump dump = {.stream = fopen("/dev/null", "w")};
+        if (store != NULL && store_raise_epoch(store, &number, error) &&
+            store_load(store, fixture_print, &dump, &number, error))
+            fail_msg("goes on after %s", changes[i]);
+        if (strstr(error, "holds a damaged hobnob.db: put a copy") == NULL) fail_msg("%s: %s", changes[i], error);
+        store_close(store);
+        fclose(dump.stream);
+        snprintf(command, sizeof(command), "rm -r %s", fixture_data);
+        assert_int_equal(system(command), 0);
+        error[0] = '\0';
+    }
+    (void)state;
+}
+
+static void file_of_another_program_is_refused_and_left_as_it_is(void **state) {
+    (void)state;
+    assert_int_equal(mkdir(fixture_data, 0700), 0);
+    run_sql("CREATE TABLE theirs (a); INSERT INTO theirs VALUES (1)");
+    assert_null(store_open(fixture_data, STORE_SYNC_FULL, error));
+    assert_non_null(strstr(error, "holds a hobnob.db of another program: move it away"));
+    char header[20] = "";
+    FILE *stream = fopen(fixture_file, "rb");
+    assert_int_equal(fread(header, 1, sizeof(header), stream), sizeof(header));
+    fclose(stream);
+    assert_int_equal(header[18], 1); /* no write-ahead log was made of its journal */
+    run_sql("INSERT INTO theirs VALUES (2)");
+}
+
+/* A log without its file is all there is: SQLite would delete it. */
+static void log_without_its_file_is_refused_and_left_as_it_is(void **state) {
+    (void)state;
+    static const char *const losses[] = {"rm %s", "truncate -s 0 %s"};
+    char log[160], command[512];
+    snprintf(log, sizeof(log), "%s-wal", fixture_file);
+    for (size_t i = 0; i < 2; i++) {
+        struct store *store = fixture_open(STORE_SYNC_FULL, NULL);
+        snprintf(command, sizeof(command), "cp %s %s/log", log, fixture_dir);
+        assert_int_equal(system(command), 0);
+        store_close(store);
+        snprintf(command, sizeof(command), "mv %s/log %s", fixture_dir, log);
+        assert_int_equal(system(command), 0);
+        snprintf(command, sizeof(command), losses[i], fixture_file);
+        assert_int_equal(system(command), 0);
+        assert_null(store_open(fixture_data, STORE_SYNC_FULL, error));
+        assert_non_null(strstr(error, "holds hobnob.db-wal, and hobnob.db is missing or empty: put that one back"));
+        struct stat status;
+        assert_int_equal(stat(log, &status), 0);
+        assert_true(status.st_size > 0);
+        assert_int_equal(unlink(log), 0);
+        unlink(fixture_file);
+        error[0] = '\0';
+    }
+}
+
 static void names_of_sync_are_read_and_written(void **state) {
     (void)state;
     enum store_sync sync = STORE_SYNC_OFF;
@@ -167,6 +247,9 @@ int main(void) {
         cmocka_unit_test(missing_folder_above_is_named_with_a_remedy),
         ON_DISK(file_of_schema_1_is_migrated_and_keeps_its_epoch),
         ON_DISK(damaged_page_is_found_at_the_start_and_the_file_left_as_it_is),
+        ON_DISK(file_that_is_not_as_it_was_left_is_refused_as_damaged),
+        ON_DISK(file_of_another_program_is_refused_and_left_as_it_is),
+        ON_DISK(log_without_its_file_is_refused_and_left_as_it_is),
         cmocka_unit_test(names_of_sync_are_read_and_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
