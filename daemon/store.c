@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #define RETRY_MS 1000u
+#define HANGS_MS 30000u /* a slow card takes seconds */
 #define STOP_MS 10000u /* for store_close() to end the thread, where nobody did so before */
 
 void store_explain(const struct store *store, const struct store_connection *connection, int result,
@@ -175,6 +176,7 @@ struct store *store_open(const char *data_dir, enum store_sync sync, char error[
     }
     store->sync = sync;
     store->retry_ms = RETRY_MS;
+    store->hangs_ms = HANGS_MS;
     if (make_dir(store, error) && store_connect(store, &store->connection, error)) return store;
     store_close(store);
     return NULL;

@@ -55,6 +55,7 @@ struct store {
     struct store_connection connection; /* the thread's own while it runs */
     struct store_thread *thread;        /* NULL before store_start() */
     uint64_t retry_ms;                  /* between attempts while the disk fails; before store_start() */
+    uint64_t hangs_ms;                  /* that an attempt may last; longer is failing. Before store_start() */
     bool abandoned;                     /* the thread hangs in the disk: nothing may be freed */
 };
 

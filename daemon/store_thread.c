@@ -36,6 +36,7 @@ struct store_thread {
     uint64_t epoch, epoch_kept;
     uint64_t first_wait_ns; /* since when something waits */
     uint64_t stop_ns;       /* when to give up; 0: not stopping */
+    uint64_t attempt_ns;    /* since when the disk is at work; 0: it is not */
     bool gap;               /* a journal was lost before those that wait */
     bool ended;
     struct store_state state;
@@ -124,6 +125,7 @@ static void ask_for_all(struct store_thread *thread) {
     uv_mutex_lock(&thread->mutex);
     thread->state.losses++;
     uv_mutex_unlock(&thread->mutex);
+    thread->wake(thread->context);
 }
 
 static uint64_t batch_last(const struct store_thread *thread) {
@@ -219,10 +221,17 @@ static int commit(struct store_thread *thread) {
     return SQLITE_OK;
 }
 
+/* Somebody has put another file in its place, or none: what is written to the old one nobody will ever read. */
+static bool has_moved(struct store_connection *connection) {
+    int moved = 0;
+    return sqlite3_file_control(connection->database, NULL, SQLITE_FCNTL_HAS_MOVED, &moved) == SQLITE_OK && moved != 0;
+}
+
 /* Does what is due: connection, batch, checkpoint. False and an error if one of them failed; to be called again then.
  */
 static bool attempt(struct store_thread *thread, char error[STORE_ERROR_MAX]) {
     struct store_connection *connection = &thread->store->connection;
+    if (connection->database != NULL && has_moved(connection)) store_disconnect(connection);
     if (!reconnect(thread, error)) return false;
     int result = commit(thread);
     if (result == SQLITE_OK && connection->wal_pages > STORE_WAL_PAGES)
@@ -288,12 +297,27 @@ static bool gather(struct store_thread *thread) {
     return any;
 }
 
+static void set_attempt(struct store_thread *thread, uint64_t attempt_ns) {
+    uv_mutex_lock(&thread->mutex);
+    thread->attempt_ns = attempt_ns;
+    uv_mutex_unlock(&thread->mutex);
+}
+
+static bool attempt_timed(struct store_thread *thread, char error[STORE_ERROR_MAX]) {
+    const uint64_t begun_ns = uv_hrtime();
+    set_attempt(thread, begun_ns);
+    const bool good = attempt(thread, error);
+    set_attempt(thread, 0);
+    if (uv_hrtime() - begun_ns >= thread->store->hangs_ms * NS_PER_MS) thread->wake(thread->context);
+    return good;
+}
+
 static void run(void *context) {
     struct store_thread *thread = context;
     char error[STORE_ERROR_MAX];
     bool goes_on = true, failing = false;
     while (goes_on && gather(thread)) {
-        while (goes_on && !attempt(thread, error)) {
+        while (goes_on && !attempt_timed(thread, error)) {
             failing = true;
             tell_failing(thread, error);
             goes_on = wait_to_retry(thread);
@@ -373,10 +397,21 @@ void store_save_epoch(struct store *store, uint64_t epoch) {
     uv_mutex_unlock(&thread->mutex);
 }
 
+/* A card or a network disk that hangs gives no error: calls just do not come back, for minutes or ever. */
+static void tell_hanging(const struct store_thread *thread, struct store_state *state) {
+    const uint64_t for_ms = thread->attempt_ns != 0 ? (uv_hrtime() - thread->attempt_ns) / NS_PER_MS : 0;
+    if (for_ms < thread->store->hangs_ms || state->failing) return;
+    state->failing = true;
+    snprintf(state->reason, sizeof(state->reason),
+             "data_dir %s: the disk has not answered for %u s: if that lasts, replace it, or write another data_dir",
+             thread->store->dir, (unsigned)(for_ms / 1000));
+}
+
 void store_read_state(struct store *store, struct store_state *out) {
     struct store_thread *thread = store->thread;
     uv_mutex_lock(&thread->mutex);
     *out = thread->state;
+    tell_hanging(thread, out);
     out->pending_bytes = thread->waiting_bytes + thread->batch_bytes;
     out->durable = thread->committed;
     if (store->sync == STORE_SYNC_OFF && !out->failing && out->pending_bytes <= OFF_BEHIND_BYTES)

@@ -6,12 +6,14 @@
 
 #define REMIND_MS 60000u /* between two lines while the store fails */
 #define STOP_MAX_MS 5000u
+#define WATCH_MS 1000u
 
 struct storing {
     struct server *server;
     struct store *store;
     uv_async_t news;
-    bool news_open, hangs;
+    uv_timer_t watch; /* runs while something is under way: a disk that hangs brings no news */
+    bool news_open, started, hangs;
     uint64_t durable; /* as the broker was told */
     uint64_t losses;  /* seen */
     bool failing;
@@ -56,6 +58,7 @@ static void wake(void *context) {
 }
 
 static void on_news(uv_async_t *async);
+static void on_watch(uv_timer_t *watch);
 
 bool storing_start(struct storing *storing, char error[SERVER_ERROR_MAX]) {
     if (storing == NULL) return true;
@@ -74,12 +77,16 @@ bool storing_start(struct storing *storing, char error[SERVER_ERROR_MAX]) {
     log_text(server->log, LOG_LEVEL_INFO, "store", "%" PRIu64 " records restored in %" PRIu64 " ms, sync %s",
              storing->loaded, (uv_hrtime() - begun_ns) / 1000000, store_sync_name(server->config->storage.sync));
     storing->news.data = storing;
-    storing->news_open = uv_async_init(server->loop, &storing->news, on_news) == 0;
-    if (!storing->news_open || !store_start(storing->store, wake, storing, text)) {
+    storing->watch.data = storing;
+    storing->news_open =
+        uv_async_init(server->loop, &storing->news, on_news) == 0 && uv_timer_init(server->loop, &storing->watch) == 0;
+    storing->started = storing->news_open && store_start(storing->store, wake, storing, text);
+    if (!storing->started) {
         set_error(server, storing->news_open ? text : "the event loop is out of resources", error);
         return false;
     }
     uv_unref((uv_handle_t *)&storing->news);
+    uv_unref((uv_handle_t *)&storing->watch);
     return true;
 }
 
@@ -138,9 +145,19 @@ static void on_news(uv_async_t *async) {
     server_pump(storing->server);
 }
 
+static void on_watch(uv_timer_t *watch) {
+    struct storing *storing = watch->data;
+    struct store_state state;
+    store_read_state(storing->store, &state);
+    if (state.pending_bytes == 0 && !state.failing) uv_timer_stop(watch);
+    take_news(storing);
+    server_pump(storing->server);
+}
+
 /* ---- in operation ---- */
 
 void storing_give(struct storing *storing, const struct broker_journal *journal) {
+    if (!uv_is_active((uv_handle_t *)&storing->watch)) uv_timer_start(&storing->watch, on_watch, WATCH_MS, WATCH_MS);
     store_give(storing->store, journal);
 }
 
@@ -174,7 +191,7 @@ bool storing_read_state(struct storing *storing, struct store_state *out) {
 void storing_stop(struct storing *storing) {
     if (storing == NULL || !storing->news_open) return;
     struct server *server = storing->server;
-    node_store(server->node);
+    if (storing->started) node_store(server->node);
     const enum store_stopped stopped = store_stop(storing->store, STOP_MAX_MS);
     if (stopped != STORE_STOPPED_ALL)
         log_text(server->log, LOG_LEVEL_ERROR, "store", "not all could be written in %u s%s", STOP_MAX_MS / 1000,
@@ -182,6 +199,7 @@ void storing_stop(struct storing *storing) {
     storing->hangs = stopped == STORE_STOPPED_HANGING;
     if (storing->hangs) return; /* its thread may still wake the loop */
     uv_close((uv_handle_t *)&storing->news, NULL);
+    uv_close((uv_handle_t *)&storing->watch, NULL);
     uv_run(server->loop, UV_RUN_NOWAIT);
 }
 

@@ -341,6 +341,37 @@ static void crash_at_any_step_leaves_all_or_nothing_of_a_journal(void **state) {
     assert_true(after > 2);
 }
 
+static sem_t answers;
+
+static void hang(unsigned long operation) {
+    if (operation == 0) sem_wait(&answers);
+}
+
+static void disk_that_does_not_answer_is_failing_until_it_does(void **state) {
+    (void)state;
+    struct store_state now;
+    struct fixture_journal journal = {0};
+    struct store *store = fixture_open(STORE_SYNC_FULL, NULL);
+    store->hangs_ms = 20;
+    assert_true(store_start(store, wake, NULL, error));
+    sem_init(&answers, 0, 0);
+    failing_disk_set(0, 0, 0);
+    failing_disk.before = hang;
+    const uint64_t last = give_message(store, &journal, 1, 10);
+    do { /* nobody wakes us */
+        usleep(1000);
+        store_read_state(store, &now);
+    } while (!now.failing);
+    assert_non_null(strstr(now.reason, "the disk has not answered for 0 s: if that lasts, replace it"));
+    assert_true(now.durable < last);
+    failing_disk.before = NULL;
+    sem_post(&answers);
+    await(store, is_durable, last);
+    await(store, is_well, 0);
+    store_close(store);
+    assert_int_equal(count_messages(fixture_data), 1);
+}
+
 /* ---- another file than the one that was written ---- */
 
 static bool replaced;
@@ -375,6 +406,23 @@ static void file_that_was_replaced_is_filled_anew(void **state) {
     now = await(store, is_durable, journal.last);
     assert_true(now.durable > void_number);
     assert_int_equal(now.losses, 1);
+    store_close(store);
+    assert_int_equal(count_messages(fixture_data), 1);
+}
+
+/* With a disk that works: nothing fails, and all would go into a file that nobody finds any more. */
+static void file_that_was_taken_away_is_filled_anew(void **state) {
+    (void)state;
+    struct store *store = start(STORE_SYNC_FULL);
+    struct fixture_journal journal = {0};
+    char command[256];
+    await(store, is_durable, give_message(store, &journal, 1, 10));
+    snprintf(command, sizeof(command), "mv %s/* %s/", fixture_data, fixture_dir);
+    assert_int_equal(system(command), 0);
+    const uint64_t void_number = give_message(store, &journal, 2, 10);
+    assert_true(await(store, has_lost, 1).durable < void_number);
+    WRITE(&journal, .type = RECORD_RESET);
+    await(store, is_durable, give_message(store, &journal, 3, 10));
     store_close(store);
     assert_int_equal(count_messages(fixture_data), 1);
 }
@@ -454,7 +502,9 @@ int main(void) {
         ON_DISK(stopping_with_a_full_disk_ends_in_time_and_says_so),
         ON_DISK(failed_checkpoint_is_a_failure_that_passes),
         ON_DISK(crash_at_any_step_leaves_all_or_nothing_of_a_journal),
+        ON_DISK(disk_that_does_not_answer_is_failing_until_it_does),
         ON_DISK(file_that_was_replaced_is_filled_anew),
+        ON_DISK(file_that_was_taken_away_is_filled_anew),
         ON_DISK(what_follows_a_loss_is_void_until_all_is_given_anew),
         ON_DISK(records_that_contradict_the_file_ask_for_all),
         ON_DISK(all_that_is_given_anew_takes_the_place_of_what_waits),
