@@ -31,6 +31,7 @@ struct broker *broker_new(const struct broker_options *options, uint64_t now_ms)
     memcpy(broker->id, options->id, sizeof broker->id);
     broker->seed = options->seed;
     broker->now_ms = now_ms;
+    broker->debug_notes = options->debug_notes;
     broker->journal.is_on = options->durable;
     broker->journal.bytes_max = broker->limits.journal_bytes_max;
     broker->limit_notes_due_ms = UINT64_MAX;
@@ -156,6 +157,7 @@ void broker_client_closed(struct broker *broker, uint64_t now_ms, broker_handle 
 
     broker->now_ms = now_ms;
     if (client == NULL) return;
+    if (client->state != CLIENT_ENDED) client->why = "its connection has ended";
     client_end(broker, now_ms, client, MQTT_SUCCESS, WILL_DUE);
     client_free(broker, client);
     broker_settle(broker);

@@ -119,6 +119,7 @@ struct broker_options {
     uint64_t seed;                      /* for assigned client ids and hash keys */
     const char *const *private_filters; /* topics that never leave this broker; borrowed for broker_new only */
     size_t private_filter_count;
+    bool debug_notes;    /* notes at level debug are wanted: who connects, and who goes */
     bool durable;        /* keeps a journal; without it nothing outlives a run, and nothing waits */
     const char *version; /* for $SYS; copied; NULL: none */
     struct broker_limits limits;
@@ -291,7 +292,8 @@ struct broker_note {
     enum broker_note_level level;
     char text[240]; /* one line, without control characters */
 };
-/* The oldest note not yet fetched; at most 256 are kept, newer ones are counted and dropped. */
+/* The oldest note not yet fetched; at most 256 are kept (at level debug half of that), newer ones are counted and
+ * dropped. */
 bool broker_next_note(struct broker *broker, struct broker_note *note);
 
 #endif

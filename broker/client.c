@@ -75,6 +75,7 @@ static bool make_room(struct broker *broker, uint64_t now_ms, const struct broke
         struct client *silent = broker->connecting;
         limit_reached(broker, BROKER_AT_CONNECTING_MAX,
                       "connection from %s closed, without CONNECT for the longest time", silent->origin.address);
+        silent->why = "others come, and it has been silent for the longest time";
         client_end(broker, now_ms, silent, MQTT_SUCCESS, WILL_DROPPED);
     }
     return true;
@@ -241,6 +242,7 @@ void client_end(struct broker *broker, uint64_t now_ms, struct client *client, e
     struct session *session = client->session;
 
     if (client->state == CLIENT_ENDED) return;
+    note_gone(broker, client, words(client, reason), fate);
     if (client->state == CLIENT_CONNECTED) {
         broker->counters.clients_connected--;
         if (reason != MQTT_SUCCESS && client->version >= MQTT_50 && !client->muted) say_why(broker, client, reason);
@@ -266,6 +268,7 @@ void client_fault(struct broker *broker, uint64_t now_ms, struct client *client,
     const char *why = words(client, reason);
 
     if (client->state == CLIENT_ENDED) return;
+    client->told = true;
     broker->counters.protocol_errors++;
     broker_note_add(broker, BROKER_NOTE_INFO, "client '%.*s' at %s: connection closed, reason 0x%02X, %s",
                     (int)(name_size < 64 ? name_size : 64), session != NULL ? session->client_id : "",
@@ -312,6 +315,7 @@ void client_timeout(struct broker *broker, uint64_t now_ms, struct client *clien
         broker->counters.client_timeouts++;
         limit_reached(broker, BROKER_AT_CONNECT_TIMEOUT_MS, "connection from %s closed, no whole CONNECT in time",
                       client->origin.address);
+        client->why = "no whole CONNECT in time";
         client_end(broker, now_ms, client, MQTT_SUCCESS, WILL_DROPPED);
     } else if (exchange_due_ms(client) <= now_ms) {
         client_limit(broker, now_ms, client, BROKER_AT_CONNECT_TIMEOUT_MS, MQTT_NOT_AUTHORIZED,

@@ -55,6 +55,7 @@ struct client {
     uint8_t state, version;
     uint8_t doom; /* why it is to be ended; 0 if it is not */
     bool ready : 1, is_showing : 1;
+    bool told : 1;                   /* the log knows already why it ends */
     bool muted : 1;                  /* its CONNACK waits: nothing else may be sent (MQTT-3.2.0-1) */
     bool paused : 1;                 /* not to be read */
     bool is_bridge : 1;              /* see MQTT_BRIDGE */
@@ -87,6 +88,9 @@ void client_limit(struct broker *broker, uint64_t now_ms, struct client *client,
 void client_accepted(struct broker *broker, struct client *client);
 /* Will be ended with this reason by broker_settle(). */
 void client_doom(struct broker *broker, struct client *client, enum mqtt_reason reason);
+
+/* Its end, for the log (client_notes.c). how: in words, after "is gone: ". */
+void note_gone(struct broker *broker, const struct client *client, const char *how, enum will_fate fate);
 
 /* Queues a control packet, behind the CONNACK if that waits. A client that makes us answer without ever reading is
  * doomed. */

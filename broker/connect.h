@@ -8,10 +8,10 @@
 
 #include "broker/client.h"
 
-/* Refuses the connection with client->why or mqtt_reason_text(). version is that in which the client understands the
- * answer, 0 if there is none. */
-void connect_refuse(struct broker *broker, uint64_t now_ms, struct client *client, uint8_t version,
-                    enum mqtt_reason reason);
+/* Refuses the connection with client->why or mqtt_reason_text(), and says so in a note. connect: NULL if it could not
+ * be read, or is not at hand. version is that in which the client understands the answer, 0 if there is none. */
+void connect_refuse(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connect *connect,
+                    uint8_t version, enum mqtt_reason reason);
 /* The client is who it says it is: it gets a session and CONNACK, or is refused after all. auth_data: what the method
  * still has to say; size 0: nothing. */
 void connect_admit(struct broker *broker, uint64_t now_ms, struct client *client, struct mqtt_connect *connect,
@@ -21,6 +21,12 @@ void connect_send_connack(struct broker *broker, struct client *client, const st
                           uint64_t record);
 /* Borrows from both. */
 struct broker_applicant connect_applicant(const struct client *client, const struct mqtt_connect *connect);
+
+/* client_notes.c: who comes and who goes. What is at level debug is made only where options.debug_notes asks for it. */
+void note_refused(struct broker *broker, const struct client *client, const struct mqtt_connect *connect,
+                  enum mqtt_reason reason);
+void note_connected(struct broker *broker, const struct client *client, const struct mqtt_connect *connect,
+                    bool resumed);
 
 /* ---- enhanced authentication ---- */
 

@@ -80,6 +80,7 @@ struct broker {
     int64_t wall_offset_ms;
     struct stamp clock; /* the latest of the hybrid clock */
 
+    bool debug_notes; /* see broker_options */
     struct note *first_note, *last_note;
     uint32_t note_count;
     uint64_t notes_dropped;

@@ -51,7 +51,7 @@ static bool read_header(struct broker *broker, uint64_t now_ms, struct client *c
 
     *framing = MQTT_FRAME_MORE;
     if (size > 0 && exchange_is_open(client) && bytes[0] >> 4 != MQTT_AUTH && bytes[0] >> 4 != MQTT_DISCONNECT) {
-        connect_refuse(broker, now_ms, client, MQTT_50, MQTT_PROTOCOL_ERROR); /* MQTT-3.1.2-30 */
+        connect_refuse(broker, now_ms, client, NULL, MQTT_50, MQTT_PROTOCOL_ERROR); /* MQTT-3.1.2-30 */
         return false;
     }
     if (size > 0 && fresh && !exchange_is_open(client) && bytes[0] >> 4 != MQTT_CONNECT) {

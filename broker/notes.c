@@ -7,7 +7,8 @@
 enum { NOTES_MAX = 256 };
 
 static struct note *note_new(struct broker *broker, enum broker_note_level level) {
-    struct note *note = broker->note_count < NOTES_MAX ? calloc(1, sizeof *note) : NULL;
+    uint32_t max = level == BROKER_NOTE_DEBUG ? NOTES_MAX / 2 : NOTES_MAX; /* what matters finds room */
+    struct note *note = broker->note_count < max ? calloc(1, sizeof *note) : NULL;
 
     if (note != NULL)
         note->note.level = level;

@@ -69,7 +69,7 @@ static void connect_step(struct broker *broker, uint64_t now_ms, struct client *
         if (send_auth(broker, client, &step)) return;
         reason = MQTT_PACKET_TOO_LARGE;
     }
-    connect_refuse(broker, now_ms, client, MQTT_50, reason);
+    connect_refuse(broker, now_ms, client, connect, MQTT_50, reason);
 }
 
 /* NULL when memory is short. */
@@ -86,14 +86,14 @@ void exchange_begin(struct broker *broker, uint64_t now_ms, struct client *clien
                     struct mqtt_view body, struct mqtt_connect *connect) {
     if (broker->questions.authenticate == NULL || connect->auth_method.size == 0 ||
         connect->auth_method.size > MQTT_AUTH_METHOD_MAX) {
-        connect_refuse(broker, now_ms, client, MQTT_50, MQTT_BAD_AUTH_METHOD); /* MQTT-4.12.0-1 */
+        connect_refuse(broker, now_ms, client, connect, MQTT_50, MQTT_BAD_AUTH_METHOD); /* MQTT-4.12.0-1 */
         return;
     }
     client->version = MQTT_50;
     client->exchange = exchange_new(connect->auth_method);
     if (client->exchange != NULL) client->exchange->connect = partial_keep(broker, client, body.bytes, body.size);
     if (client->exchange == NULL || client->exchange->connect == NULL) {
-        connect_refuse(broker, now_ms, client, MQTT_50, MQTT_SERVER_UNAVAILABLE);
+        connect_refuse(broker, now_ms, client, connect, MQTT_50, MQTT_SERVER_UNAVAILABLE);
         return;
     }
     client->exchange->frame = *frame;
@@ -107,7 +107,7 @@ static void go_on(struct broker *broker, uint64_t now_ms, struct client *client,
     struct mqtt_connect connect;
 
     if (auth->reason != MQTT_CONTINUE_AUTHENTICATION) {
-        connect_refuse(broker, now_ms, client, MQTT_50, MQTT_PROTOCOL_ERROR); /* MQTT-4.12.0-3 */
+        connect_refuse(broker, now_ms, client, NULL, MQTT_50, MQTT_PROTOCOL_ERROR); /* MQTT-4.12.0-3 */
         return;
     }
     mqtt_decode_connect(&exchange->frame, body, &connect); /* as good as the first time */
@@ -162,7 +162,7 @@ void on_auth(struct broker *broker, uint64_t now_ms, struct client *client, cons
     if (reason == MQTT_SUCCESS && !is_of(client->exchange, auth.method)) reason = MQTT_BAD_AUTH_METHOD;
     if (reason != MQTT_SUCCESS) {
         if (exchange_is_open(client))
-            connect_refuse(broker, now_ms, client, MQTT_50, reason);
+            connect_refuse(broker, now_ms, client, NULL, MQTT_50, reason);
         else
             client_fault(broker, now_ms, client, reason);
         return;

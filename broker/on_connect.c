@@ -14,16 +14,16 @@ static void refuse_malformed(struct broker *broker, uint64_t now_ms, struct clie
     else if (reason == MQTT_UNSUPPORTED_VERSION)
         version = MQTT_311; /* 3.1 and older know this answer too; for other faults 3.1.1 has none */
     if (reason != MQTT_UNSUPPORTED_VERSION) broker->counters.protocol_errors++;
-    broker_note_add(broker, BROKER_NOTE_INFO, "CONNECT from %s refused (reason 0x%02X, protocol level %u)",
-                    client->origin.address, reason, (unsigned)connect->version);
-    connect_refuse(broker, now_ms, client, version, reason);
+    connect_refuse(broker, now_ms, client, NULL, version, reason);
 }
 
 /* What the packet says, whoever sent it. */
-static enum mqtt_reason check(struct broker *broker, const struct client *client, const struct mqtt_connect *connect) {
+static enum mqtt_reason check(struct broker *broker, struct client *client, const struct mqtt_connect *connect) {
     if (connect->client_id.size > CLIENT_ID_SIZE_MAX) return MQTT_CLIENT_ID_INVALID;
-    if (connect->version < MQTT_50 && connect->client_id.size == 0 && !connect->clean_start)
+    if (connect->version < MQTT_50 && connect->client_id.size == 0 && !connect->clean_start) {
+        client->why = "a session that lasts needs a client id";
         return MQTT_CLIENT_ID_INVALID; /* MQTT 3.1.1: MQTT-3.1.3-8 */
+    }
     if (connect->has_will && admission_topic_denied((const char *)connect->will_topic.bytes, connect->will_topic.size))
         return MQTT_NOT_AUTHORIZED;
     if (connect->has_will && admission_topic(broker, client, (const char *)connect->will_topic.bytes,
@@ -77,5 +77,5 @@ void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, c
     if (reason == MQTT_SUCCESS)
         connect_admit(broker, now_ms, client, &connect, (struct mqtt_view){0});
     else
-        connect_refuse(broker, now_ms, client, connect.version, reason);
+        connect_refuse(broker, now_ms, client, &connect, connect.version, reason);
 }

@@ -9,6 +9,7 @@ void on_disconnect(struct broker *broker, uint64_t now_ms, struct client *client
     enum mqtt_reason reason = mqtt_decode_disconnect(client->version, frame, body, &disconnect);
 
     if (session == NULL) { /* it gives up before it is authenticated */
+        client->why = "it has disconnected";
         client_end(broker, now_ms, client, MQTT_SUCCESS, WILL_DROPPED);
         return;
     }
@@ -23,5 +24,6 @@ void on_disconnect(struct broker *broker, uint64_t now_ms, struct client *client
         session->expiry_s = disconnect.session_expiry_s < broker->limits.session_expiry_max_s
                                 ? disconnect.session_expiry_s
                                 : broker->limits.session_expiry_max_s;
+    client->why = "it has disconnected";
     client_end(broker, now_ms, client, MQTT_SUCCESS, disconnect.reason == MQTT_SUCCESS ? WILL_DROPPED : WILL_DUE);
 }

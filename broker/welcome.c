@@ -28,14 +28,16 @@ void connect_send_connack(struct broker *broker, struct client *client, const st
         acks_send_connack(broker, client, packet, size, record);
 }
 
-void connect_refuse(struct broker *broker, uint64_t now_ms, struct client *client, uint8_t version,
-                    enum mqtt_reason reason) {
+void connect_refuse(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connect *connect,
+                    uint8_t version, enum mqtt_reason reason) {
     struct mqtt_connack connack = {.reason = (uint8_t)reason};
 
     if (!client->no_problem_information)
         connack.reason_string = client->why != NULL ? client->why : mqtt_reason_text((uint8_t)reason);
 
     broker->counters.connects_refused++;
+    note_refused(broker, client, connect, reason);
+    client->told = true;
     client->version = version;
     if (version != 0) connect_send_connack(broker, client, &connack, 0);
     client_end(broker, now_ms, client, MQTT_SUCCESS, WILL_DROPPED);
@@ -173,9 +175,10 @@ static bool takes(const struct client *client, const struct mqtt_connack *connac
 }
 
 /* record: the last that tells of its session, and of the one before. */
-static void accept(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connack *connack,
-                   uint64_t record) {
+static void accept(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connect *connect,
+                   const struct mqtt_connack *connack, uint64_t record) {
     client_accepted(broker, client);
+    note_connected(broker, client, connect, connack->session_present);
     connect_send_connack(broker, client, connack, record);
     session_pump(broker, now_ms, client->session);
 }
@@ -245,7 +248,7 @@ void connect_admit(struct broker *broker, uint64_t now_ms, struct client *client
     }
     reason = check_session(broker, client, connect);
     if (reason != MQTT_SUCCESS) {
-        connect_refuse(broker, now_ms, client, connect->version, reason);
+        connect_refuse(broker, now_ms, client, connect, connect->version, reason);
         return;
     }
     take_options(broker, client, connect);
@@ -254,14 +257,14 @@ void connect_admit(struct broker *broker, uint64_t now_ms, struct client *client
     connack.auth_method = connect->auth_method;
     connack.auth_data = auth_data;
     if (!takes(client, &connack)) {
-        connect_refuse(broker, now_ms, client, 0, MQTT_PACKET_TOO_LARGE);
+        connect_refuse(broker, now_ms, client, connect, 0, MQTT_PACKET_TOO_LARGE);
         return;
     }
     if (!open_session(broker, now_ms, client, connect, &connack.session_present)) {
-        connect_refuse(broker, now_ms, client, connect->version, MQTT_SERVER_UNAVAILABLE);
+        connect_refuse(broker, now_ms, client, connect, connect->version, MQTT_SERVER_UNAVAILABLE);
         return;
     }
-    accept(broker, now_ms, client, &connack, journal_since(&broker->journal, before));
+    accept(broker, now_ms, client, connect, &connack, journal_since(&broker->journal, before));
     if (client->exchange == NULL) return;
     partial_free(broker, client->exchange->connect); /* all views of connect end here */
     client->exchange->connect = NULL;

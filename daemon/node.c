@@ -41,6 +41,7 @@ static bool make_broker(struct node *node, const struct node_options *options, u
         .private_filters = options->private_filters,
         .private_filter_count = options->private_filter_count,
         .durable = options->durable,
+        .debug_notes = options->debug_notes,
         .limits = options->broker_limits,
         .questions = options->questions,
         .version = HOBNOB_VERSION,

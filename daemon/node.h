@@ -45,7 +45,7 @@ struct node_options {
     const struct auth_ring *ring;
     struct gossip_address advertise;
     uint64_t epoch, seed;
-    bool durable; /* broker.h */
+    bool durable, debug_notes; /* broker.h */
     const char *const *private_filters;
     size_t private_filter_count;
     struct broker_limits broker_limits;

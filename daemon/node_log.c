@@ -91,11 +91,22 @@ void node_log_gossip_event(const struct node *node, const struct gossip_event *e
     node->ports.log(node->ports.context, level, name, text);
 }
 
+/* Each event has its own allowance in the log: clients that come and go, or break rules, cannot hide anything else. */
+static const char *event_of(const struct broker_note *note) {
+    static const struct {
+        const char *begins, *event;
+    } events[] = {
+        {"link ", "link"}, {"limits.", "limit"}, {"CONNECT ", "client_refused"}, {"client ", "client_closed"}};
+
+    if (note->level == BROKER_NOTE_DEBUG && strncmp(note->text, "client ", 7) == 0) return "client";
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++)
+        if (strncmp(note->text, events[i].begins, strlen(events[i].begins)) == 0) return events[i].event;
+    return "broker";
+}
+
 void node_log_broker_note(const struct node *node, const struct broker_note *note) {
     const enum node_log_level level = note->level == BROKER_NOTE_WARNING ? NODE_LOG_WARNING
                                       : note->level == BROKER_NOTE_INFO  ? NODE_LOG_INFO
                                                                          : NODE_LOG_DEBUG;
-    /* Each event has its own allowance in the log: clients that break rules cannot hide what happens to links. */
-    const bool of_link = strncmp(note->text, "link ", 5) == 0;
-    node->ports.log(node->ports.context, level, of_link ? "link" : "broker", note->text);
+    node->ports.log(node->ports.context, level, event_of(note), note->text);
 }

@@ -242,6 +242,7 @@ static bool make_node(struct server *server, char error[SERVER_ERROR_MAX]) {
         .federation = config->federation.name,
         .epoch = server->epoch,
         .durable = server->storing != NULL,
+        .debug_notes = log_wants(server->log, LOG_LEVEL_DEBUG),
         .private_filters = (const char *const *)config->federation.private_topics,
         .private_filter_count = config->federation.private_topic_count,
         .broker_limits = config->broker_limits,

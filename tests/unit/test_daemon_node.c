@@ -531,7 +531,7 @@ static void cut_link_is_a_line_that_clients_cannot_hide(void **state) {
     assert_null(strstr(world->sites[0].log, "broker link "));
     client_send(connect_client(0, 'q'), (const uint8_t *)"\xf0\x00", 2);
     run_ms(10);
-    assert_non_null(strstr(world->sites[0].log, " broker client 'q'"));
+    assert_non_null(strstr(world->sites[0].log, " client_closed client 'q'"));
 }
 
 static void epoch_that_others_remember_is_saved(void **state) {
