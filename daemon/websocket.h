@@ -1,5 +1,6 @@
-/* MQTT over WebSocket (MQTT 5.0 section 6, RFC 6455), the server's side as bytes alone: path /mqtt, subprotocol "mqtt",
- * and "mqttv3.1" for older clients, binary messages. A message may hold any piece of the MQTT stream.
+/* MQTT over WebSocket (MQTT 5.0 section 6, RFC 6455), the server's side as bytes alone: path /mqtt or none (/),
+ * subprotocol "mqtt", and "mqttv3.1" for older clients, binary messages. A message may hold any piece of the MQTT
+ * stream.
  *
  * Extensions are not negotiated. Frames are read where they lie, so that a message of any size needs no memory. */
 #ifndef DAEMON_WEBSOCKET_H

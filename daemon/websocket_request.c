@@ -121,6 +121,13 @@ static const char *path_of(const char *line, const char *end, size_t *size) {
     return path;
 }
 
+/* Other brokers ask for no path, so clients may be set up without one; a browser that looks is told the path. */
+static bool path_is_ours(struct span path, bool upgrade) {
+    const size_t size = strlen(WEBSOCKET_PATH);
+    if (path.size == size && memcmp(path.bytes, WEBSOCKET_PATH, size) == 0) return true;
+    return upgrade && path.size == 1 && path.bytes[0] == '/';
+}
+
 enum websocket_request_result websocket_request(const char *bytes, size_t size, struct websocket_answer *answer) {
     struct request request = {0};
     size_t path_size = 0;
@@ -135,7 +142,7 @@ enum websocket_request_result websocket_request(const char *bytes, size_t size, 
     answer->request_size = (size_t)(end - bytes) + 4;
     if (path == NULL || !read_headers(&request, line_end + 2, end + 2))
         return refuse(answer, "400 Bad Request", "", "the request is malformed");
-    if (path_size != strlen(WEBSOCKET_PATH) || memcmp(path, WEBSOCKET_PATH, path_size) != 0)
+    if (!path_is_ours((struct span){path, path_size}, request.upgrade))
         return refuse(answer, "404 Not Found", "", "MQTT over WebSocket is at " WEBSOCKET_PATH);
     if (!request.upgrade || !request.connection)
         return refuse(answer, "426 Upgrade Required", "Upgrade: websocket\r\n", "this is for MQTT over WebSocket");

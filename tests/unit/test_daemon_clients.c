@@ -64,7 +64,7 @@ static void add_frame(struct caller *caller, unsigned opcode, bool final, const 
 }
 
 static void the_right_path_and_subprotocol_only(void **state) {
-    static const char *const refused[] = {UPGRADE("/", PROTOCOL("mqtt")),
+    static const char *const refused[] = {GET("/"),
                                           UPGRADE("/hobnob", PROTOCOL("mqtt")),
                                           UPGRADE("/mqtt/x", PROTOCOL("mqtt")),
                                           UPGRADE("/mqtt", ""),
@@ -77,7 +77,8 @@ static void the_right_path_and_subprotocol_only(void **state) {
                                            "HTTP2-Settings\r\nHTTP2-Settings: AAMAAABkAAQAAP__\r\n\r\n"),
                                           "CONNECT a:80 HTTP/1.1\r\nHost: a\r\n\r\n\x10\x0c",
                                           "\x10\x0cMQTT\r\n\r\n"};
-    static const char *const accepted[] = {UPGRADE("/mqtt", PROTOCOL("mqtt")), UPGRADE("/mqtt", PROTOCOL("mqttv3.1")),
+    static const char *const accepted[] = {UPGRADE("/mqtt", PROTOCOL("mqtt")), UPGRADE("/", PROTOCOL("mqtt")),
+                                           UPGRADE("/mqtt", PROTOCOL("mqttv3.1")),
                                            UPGRADE("/mqtt", PROTOCOL("chat, mqtt"))};
     struct site *site = *state;
     for (size_t i = 0; i < sizeof refused / sizeof *refused; i++) {
@@ -100,7 +101,7 @@ static void the_right_path_and_subprotocol_only(void **state) {
         if (strstr(caller.in.bytes, " 101 ") == NULL) fail_msg("%s: %s", accepted[i], caller.in.bytes);
         caller_deinit(&caller);
     }
-    assert_int_equal(site->fake.node.broker.end_count, 3);
+    assert_int_equal(site->fake.node.broker.end_count, 4);
 }
 
 static bool input_wanted(void *context) {
