@@ -74,16 +74,31 @@ static int close_with_error(int file) {
     return -error;
 }
 
-int listening_open(const struct config_address *address, bool v6only) {
+/* The socket's descriptor, or a negative errno value. */
+static int bound(const struct config_address *address, bool v6only, int type) {
     struct sockaddr_storage where;
     const socklen_t size = listening_sockaddr(address, &where);
     const int yes = 1, only = v6only ? 1 : 0;
-    const int file = socket(where.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    const int file = socket(where.ss_family, type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (file < 0) return -errno;
-    if (setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0 ||
+    if ((type == SOCK_STREAM && setsockopt(file, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof(yes)) != 0) ||
         (where.ss_family == AF_INET6 && setsockopt(file, IPPROTO_IPV6, IPV6_V6ONLY, &only, sizeof(only)) != 0) ||
-        bind(file, (const struct sockaddr *)&where, size) != 0 || listen(file, BACKLOG) != 0)
+        bind(file, (const struct sockaddr *)&where, size) != 0)
         return close_with_error(file);
+    return file;
+}
+
+int listening_probe(const struct config_address *address, bool v6only, int type) {
+    const int file = bound(address, v6only, type);
+    if (file < 0) return -file;
+    close(file);
+    return 0;
+}
+
+int listening_open(const struct config_address *address, bool v6only) {
+    const int file = bound(address, v6only, SOCK_STREAM);
+    if (file < 0) return file;
+    if (listen(file, BACKLOG) != 0) return close_with_error(file);
     set_options(file);
     return file;
 }
@@ -109,9 +124,9 @@ int listening_open_unix(const struct config_address *address, unsigned mode) {
     const int file = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (file < 0) return -errno;
     const mode_t before = umask(0777); /* nobody connects before the mode is what it is to be */
-    const int bound = bind(file, (const struct sockaddr *)&where, sizeof(where));
+    const int result = bind(file, (const struct sockaddr *)&where, sizeof(where));
     umask(before);
-    if (bound != 0 || chmod(where.sun_path, mode) != 0 || listen(file, BACKLOG) != 0) return close_with_error(file);
+    if (result != 0 || chmod(where.sun_path, mode) != 0 || listen(file, BACKLOG) != 0) return close_with_error(file);
     return file;
 }
 
@@ -140,7 +155,7 @@ static void explain_unix(const char *where, const char *what, const char *shown,
 void listening_explain(const struct config *config, const char *what, const struct config_address *address, int error,
                        char *out, size_t size) {
     char where[320] = "", shown[CONFIG_ADDRESS_MAX];
-    if (config->file != NULL && address->line != 0)
+    if (config != NULL && config->file != NULL && address->line != 0)
         snprintf(where, sizeof(where), "%.300s:%d: ", config->file, address->line);
     config_address_format(address, shown);
     if (address->is_unix) {

@@ -19,6 +19,9 @@ bool listening_v6only(const struct config_listeners *listeners, const struct con
 /* A socket that listens there without blocking, or minus an errno value. What it accepts has TCP_NODELAY and keep-alive
  * probes on. v6only: "::" is not for IPv4 too. */
 int listening_open(const struct config_address *address, bool v6only);
+/* Whether that address could be opened now, for SOCK_STREAM or SOCK_DGRAM: 0, or an errno value. Nobody can connect to
+ * it meanwhile. */
+int listening_probe(const struct config_address *address, bool v6only, int type);
 /* The same on a unix socket, which gets that mode. A file that a process left behind is replaced; one that somebody
  * listens on is EADDRINUSE, and what is no socket is EEXIST. */
 int listening_open_unix(const struct config_address *address, unsigned mode);

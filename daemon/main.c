@@ -4,6 +4,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "daemon/check.h"
 #include "daemon/listening.h"
 #include "daemon/nearest.h"
 #include "daemon/server.h"
@@ -17,9 +18,10 @@ static const char usage[] = "usage: hobnobd [--check] [CONFIG.yaml]\n"
                             "certificates under tls anew. Without CONFIG.yaml: a single broker in memory,\n"
                             "MQTT on 127.0.0.1:1883, admin on 127.0.0.1:9100.\n"
                             "\n"
-                            "  --check         reads the configuration and the files it names, prints each\n"
-                            "                  fault as file:line: what is wrong, and what to write; exit\n"
-                            "                  status 0 if there is none but warnings, else 1\n"
+                            "  --check         reads the configuration and the files it names, looks at the\n"
+                            "                  ports and data_dir, prints each fault as file:line: what is\n"
+                            "                  wrong, and what to write; exit status 0 if there is none but\n"
+                            "                  warnings, else 1. Run it as the user that runs hobnobd\n"
                             "  -h, --help      prints this\n"
                             "  -V, --version   prints the version\n"
                             "\n"
@@ -104,6 +106,7 @@ static int check_or_run(const struct arguments *arguments) {
         tls_certificates_read(certificates, config, server_wall_ms() / 1000, &faults);
         identity_read(&identity, config, arguments->check, server_wall_ms() / 1000, &faults);
         listening_resolve(config, &faults);
+        if (arguments->check) check_surroundings(config, &faults);
         config_faults_sort(&faults);
     }
     print_faults(arguments->check ? stdout : stderr, file, &faults);
