@@ -77,6 +77,38 @@ static void check_clients_can_come(const struct config *config, struct config_fa
             "no client can connect without listen.mqtt, mqtts, ws or wss; write mqtt: 127.0.0.1:1883 there");
 }
 
+static bool is_loopback(const struct config_address *address) {
+    return address->is_unix || config_ip_is_loopback(address->ip) || strcmp(address->host, "localhost") == 0;
+}
+
+/* What may_connect() in server.c will say to everybody. */
+static void check_clients_are_let_in(const struct config *config, struct config_faults *faults) {
+    const struct {
+        const char *name;
+        const struct config_listeners *listeners;
+        bool certificates;
+    } kinds[] = {{"listen.mqtt", &config->listen.mqtt, false},
+                 {"listen.mqtts", &config->listen.mqtts, config->tls.client_ca.line != 0},
+                 {"listen.ws", &config->listen.ws, false},
+                 {"listen.wss", &config->listen.wss, config->tls.client_ca.line != 0}};
+    if (config->clients.anonymous_everywhere || faults->errors > 0) return;
+    for (size_t kind = 0; kind < 4; kind++) {
+        for (size_t i = 0; i < kinds[kind].listeners->count && !kinds[kind].certificates; i++) {
+            const struct config_address *address = &kinds[kind].listeners->items[i];
+            char shown[CONFIG_ADDRESS_MAX];
+            /* What a name stands for is not known yet. */
+            const bool may = is_loopback(address) || address->ip[0] == '\0';
+            if (may && !config->clients.anonymous_nowhere) continue;
+            config_address_format(address, shown);
+            config_fault_add(faults, true, address->line,
+                             "%s: every client is refused at %s; write clients: {anonymous: true} to let in all that "
+                             "reach it, or use mqtts or wss with tls.client_ca and certificates for clients",
+                             kinds[kind].name, shown);
+            return;
+        }
+    }
+}
+
 /* One port at one address, or at 0.0.0.0 and any IPv4 address, or at [::] and any IPv6 address. */
 static bool addresses_collide(const struct config_address *a, const struct config_address *b) {
     if (a->port != b->port || a->is_unix != b->is_unix) return false;
@@ -146,7 +178,7 @@ static void check_tls(const struct config *config, struct config_faults *faults)
 static void check_admin(const struct config *config, struct config_faults *faults) {
     for (size_t i = 0; i < config->listen.admin.count; i++) {
         const struct config_address *address = &config->listen.admin.items[i];
-        if (config_ip_is_loopback(address->ip) || strcmp(address->host, "localhost") == 0) continue;
+        if (is_loopback(address)) continue;
         config_fault_add(faults, false, address->line,
                          "listen.admin: %s can be reached by others, and admin tokens are not available yet in this "
                          "version; write 127.0.0.1:%u",
@@ -236,7 +268,7 @@ static void read_document(struct config_reader *reader) {
     top.child_count = config_top_key_count;
     yaml_node_t *root = yaml_document_get_root_node(reader->document);
     if (root != NULL) config_read_mapping(reader, &top, "", root);
-    if (reader->config->name_line == 0)
+    if (reader->config->name_line == 0 && (root == NULL || root->type == YAML_MAPPING_NODE))
         config_fault_add(reader->faults, false, 1,
                          "name is missing; write name: edge-1, or what else the token's subject is");
 }
@@ -263,6 +295,7 @@ struct config *config_parse(const char *text, size_t size, const char *dir, stru
     check_admin(config, faults);
     check_tls(config, faults);
     check_clients_can_come(config, faults);
+    check_clients_are_let_in(config, faults);
     config_faults_sort(faults);
     return config;
 }

@@ -82,15 +82,38 @@ void config_read_advertise(struct config_reader *reader, const struct config_key
         reader->config->federation.has_advertise = true;
 }
 
+#define UNIX "unix:"
+
+static bool is_unix(const yaml_node_t *item) {
+    return item->type == YAML_SCALAR_NODE && strncmp((const char *)item->data.scalar.value, UNIX, strlen(UNIX)) == 0;
+}
+
 static void read_listener(struct config_reader *reader, const struct config_key *key, const char *path,
                           const yaml_node_t *item) {
     struct config_listeners *listeners = config_target(reader, key);
+    if (is_unix(item)) {
+        config_fault_add(reader->faults, false, config_line(item),
+                         "%s: unix sockets are for mqtt and ws alone; write %s", path, key->write);
+        return;
+    }
     if (read_address(reader, key, path, item, &listeners->items[listeners->count])) listeners->count++;
+}
+
+/* No address at all would leave open what is there without the key. */
+static void read_listeners(struct config_reader *reader, const struct config_key *key, const char *path,
+                           yaml_node_t *value, config_read_item *read) {
+    const bool empty =
+        value->type == YAML_SEQUENCE_NODE && value->data.sequence.items.start == value->data.sequence.items.top;
+    if (empty)
+        config_fault_add(reader->faults, false, config_line(value),
+                         "%s is an empty list; write %s, or leave the key out", path, key->write);
+    else
+        config_read_list(reader, key, path, value, CONFIG_LISTENERS_MAX, read);
 }
 
 void config_read_listeners(struct config_reader *reader, const struct config_key *key, const char *path,
                            yaml_node_t *value) {
-    config_read_list(reader, key, path, value, CONFIG_LISTENERS_MAX, read_listener);
+    read_listeners(reader, key, path, value, read_listener);
 }
 
 static void read_bootstrap_item(struct config_reader *reader, const struct config_key *key, const char *path,
@@ -106,8 +129,6 @@ void config_read_bootstrap(struct config_reader *reader, const struct config_key
 }
 
 /* ---- unix sockets ---- */
-
-#define UNIX "unix:"
 
 /* unix:PATH, relative to the folder of the configuration. */
 static bool read_unix(struct config_reader *reader, const struct config_key *key, const char *path,
@@ -131,9 +152,7 @@ static bool read_unix(struct config_reader *reader, const struct config_key *key
 static void read_listener_or_unix(struct config_reader *reader, const struct config_key *key, const char *path,
                                   const yaml_node_t *item) {
     struct config_listeners *listeners = config_target(reader, key);
-    const bool is_unix =
-        item->type == YAML_SCALAR_NODE && strncmp((const char *)item->data.scalar.value, UNIX, strlen(UNIX)) == 0;
-    if (!is_unix)
+    if (!is_unix(item))
         read_listener(reader, key, path, item);
     else if (read_unix(reader, key, path, item, &listeners->items[listeners->count]))
         listeners->count++;
@@ -141,7 +160,7 @@ static void read_listener_or_unix(struct config_reader *reader, const struct con
 
 void config_read_listeners_or_unix(struct config_reader *reader, const struct config_key *key, const char *path,
                                    yaml_node_t *value) {
-    config_read_list(reader, key, path, value, CONFIG_LISTENERS_MAX, read_listener_or_unix);
+    read_listeners(reader, key, path, value, read_listener_or_unix);
 }
 
 /* ---- networks ---- */

@@ -135,8 +135,9 @@ void config_read_mapping(struct config_reader *reader, const struct config_key *
                          value->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
     if (nothing) return; /* all keys below it are commented out */
     if (value->type != YAML_MAPPING_NODE) {
-        fault(reader, value, path[0] == '\0' ? "the configuration" : path, "has no keys below it",
-              "one KEY: VALUE a line");
+        fault(reader, value, path[0] == '\0' ? "the configuration" : path,
+              path[0] == '\0' ? "has no keys" : "has no keys below it",
+              path[0] == '\0' ? "it in YAML, one KEY: VALUE a line, such as name: edge-1" : "one KEY: VALUE a line");
         return;
     }
     for (const yaml_node_pair_t *pair = value->data.mapping.pairs.start; pair < value->data.mapping.pairs.top; pair++)

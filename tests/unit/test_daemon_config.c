@@ -49,8 +49,10 @@ static const struct {
      "c.yaml:1: name: \"a234567890123456789012345678901234567890123456789012345678901234\" is longer than 63 "
      "characters; write the token's subject, such as edge-1\n"},
     /* shape */
-    {"- name\n", "c.yaml:1: the configuration has no keys below it; write one KEY: VALUE a line\nc.yaml:1: name is "
-                 "missing; write name: edge-1, or what else the token's subject is\n"},
+    {"- name\n", "c.yaml:1: the configuration has no keys; write it in YAML, one KEY: VALUE a line, such as name: "
+                 "edge-1\n"},
+    {"listener 1883\nallow_anonymous true\n", "c.yaml:1: the configuration has no keys; write it in YAML, one KEY: "
+                                              "VALUE a line, such as name: edge-1\n"},
     {"name: a\nlisten: 1883\n", "c.yaml:2: listen has no keys below it; write one KEY: VALUE a line\n"},
     {"name: a\n[x]: y\n", "c.yaml:2: a key must be a word; write KEY: VALUE\n"},
     {"name: a\n---\nname: b\n", "c.yaml:3: a second document starts here; write one, without --- between\n"},
@@ -144,8 +146,22 @@ static const struct {
     {"name: a\nlisten: {mqtt: unix:s, ws: unix:s}\n",
      "c.yaml:2: listen.ws: unix:/etc/hobnob/s is taken by listen.mqtt in line 2; write another path\n"},
     {"name: a\nlisten: {mqtts: unix:s}\n",
-     "c.yaml:2: listen.mqtts: \"unix:s\" has a port that is no number from 1 to 65535; write HOST:PORT, such as "
-     "0.0.0.0:1883 or \"[::1]:1883\"\n"},
+     "c.yaml:2: listen.mqtts: unix sockets are for mqtt and ws alone; write HOST:PORT, such as 0.0.0.0:1883 or "
+     "\"[::1]:1883\"\n"},
+    {"name: a\nlisten: {mqtt: []}\n", "c.yaml:2: listen.mqtt is an empty list; write HOST:PORT, such as 0.0.0.0:1883 "
+                                      "or \"[::1]:1883\", or leave the key out\n"},
+    /* clients that nobody lets in */
+    {"name: a\nlisten: {mqtt: [127.0.0.1:1883, 0.0.0.0:1884]}\n",
+     "c.yaml:2: warning: listen.mqtt: every client is refused at 0.0.0.0:1884; write clients: {anonymous: true} to let "
+     "in all that reach it, or use mqtts or wss with tls.client_ca and certificates for clients\n"},
+    {"name: a\nlisten: {ws: localhost:8080}\nclients: {anonymous: false}\n",
+     "c.yaml:2: warning: listen.ws: every client is refused at localhost:8080; write clients: {anonymous: true} to let "
+     "in all that reach it, or use mqtts or wss with tls.client_ca and certificates for clients\n"},
+    {"name: a\nlisten: {mqtts: 0.0.0.0:8883}\ntls: {cert: c, key: k}\n",
+     "c.yaml:2: warning: listen.mqtts: every client is refused at 0.0.0.0:8883; write clients: {anonymous: true} to "
+     "let in all that reach it, or use mqtts or wss with tls.client_ca and certificates for clients\n"},
+    {"name: a\nlisten: {mqtts: 0.0.0.0:8883}\ntls: {cert: c, key: k, client_ca: ca}\n", ""},
+    {"name: a\nlisten: {mqtt: [\"unix:s\", localhost:1883]}\n", ""},
     {"name: a\nlisten:\n  mqtt: 0.0.0.0:1883\n  proxies:\n  - proxy.example\n  - 10.0.0.0/33\n  - \"::1/\"\n  - "
      "10.0.0.5\n",
      "c.yaml:5: listen.proxies: \"proxy.example\" is no numeric address; write addresses or networks of proxies that "
@@ -215,8 +231,8 @@ static const struct {
 
 static void proxies_are_those_named(void **state) {
     (void)state;
-    struct config *config =
-        parse("name: a\nlisten: {mqtt: 0.0.0.0:1883, proxies: [10.0.0.5, 192.168.0.0/20, \"fd00::/9\", 0.0.0.0/32]}\n");
+    struct config *config = parse(
+        "name: a\nlisten: {mqtt: 127.0.0.1:1883, proxies: [10.0.0.5, 192.168.0.0/20, \"fd00::/9\", 0.0.0.0/32]}\n");
     static const char *const yes[] = {"10.0.0.5", "192.168.0.1", "192.168.15.255",
                                       "fd00::1",  "fd7f::1",     "::ffff:10.0.0.5"};
     static const char *const no[] = {"10.0.0.4", "192.168.16.0", "192.169.0.0", "fd80::1", "fc00::1", "::1",
