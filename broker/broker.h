@@ -35,6 +35,8 @@ struct broker_limits {
         inflight_max; /* QoS 1 and 2 messages sent and not acknowledged, per client; also our Receive Maximum: 100 */
     uint32_t queue_messages_max; /* waiting QoS 1 and 2 messages per session: 10,000 */
     uint64_t queue_bytes_max;    /* and their bytes: 64 MiB */
+    uint64_t queues_bytes_max;   /* waiting and in flight to all sessions together, a publication counted once: 1 GiB.
+                                    Half of it is for whoever comes; an equal part of the other is each session's own */
     uint64_t output_bytes_max; /* bytes given for a client and not yet written; above it QoS 0 is dropped and counted: 4
                                   MiB */
     uint32_t topic_alias_max;  /* topic aliases we accept per client: 32 */
@@ -241,6 +243,7 @@ enum broker_at {
     BROKER_AT_INFLIGHT_MAX,          /* client closed: it sent more than our Receive Maximum */
     BROKER_AT_QUEUE_MESSAGES_MAX,    /* QoS 1 or 2 dropped for one session */
     BROKER_AT_QUEUE_BYTES_MAX,       /* the same */
+    BROKER_AT_QUEUES_BYTES_MAX,      /* the same */
     BROKER_AT_OUTPUT_BYTES_MAX,      /* QoS 0 dropped for one client, or a client closed that makes us answer and never
                                         reads */
     BROKER_AT_TOPIC_ALIAS_MAX,       /* client closed */
@@ -264,6 +267,7 @@ struct broker_counters {
     uint64_t shared_subscriptions;          /* of these */
     uint64_t queued_messages, queued_bytes; /* QoS 1 and 2, waiting for clients now */
     uint64_t inflight_messages;             /* sent to clients and not acknowledged now */
+    uint64_t held_bytes;                    /* of both now, a publication counted once however many wait for it */
     uint64_t clients_maximum;               /* the most that were connected at a time */
     uint64_t retained_messages;             /* now */
     uint64_t connections_opened;

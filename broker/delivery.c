@@ -14,10 +14,33 @@ static size_t queue_cost(const struct outgoing *outgoing) {
     return outgoing_size(outgoing->identifier_count) + message_cost(outgoing->message);
 }
 
-static void outgoing_free(struct outgoing *outgoing) {
+/* What waits costs its message once, however many wait for it. */
+static void hold(struct broker *broker, const struct outgoing *outgoing) {
+    broker->counters.held_bytes += outgoing_size(outgoing->identifier_count);
+    if (outgoing->message != NULL && outgoing->message->holder_count++ == 0)
+        broker->counters.held_bytes += message_cost(outgoing->message);
+}
+
+static void let_message_go(struct broker *broker, struct outgoing *outgoing) {
+    struct message *message = outgoing->message;
+
+    if (message == NULL) return;
+    if (--message->holder_count == 0) broker->counters.held_bytes -= message_cost(message);
+    message_unref(message);
+    outgoing->message = NULL;
+}
+
+static void outgoing_free(struct broker *broker, struct outgoing *outgoing) {
     share_member_unref(outgoing->member);
-    message_unref(outgoing->message);
+    let_message_go(broker, outgoing);
+    broker->counters.held_bytes -= outgoing_size(outgoing->identifier_count);
     free(outgoing);
+}
+
+void session_outgoing_released(struct broker *broker, const struct session *session, struct outgoing *outgoing) {
+    durable_released(broker, session, outgoing);
+    let_message_go(broker, outgoing);
+    outgoing->released = true;
 }
 
 static void unqueue(struct broker *broker, struct session *session, struct outgoing *outgoing) {
@@ -36,7 +59,7 @@ static void drop(struct broker *broker, struct session *session, struct outgoing
         session_inflight_remove(session, outgoing);
         broker->counters.inflight_messages--;
     }
-    outgoing_free(outgoing);
+    outgoing_free(broker, outgoing);
 }
 
 void session_outgoing_done(struct broker *broker, struct session *session, struct outgoing *outgoing) {
@@ -183,11 +206,27 @@ static bool goes_at_once(const struct broker *broker, const struct session *sess
     return session->queue == NULL && may_begin(broker, session);
 }
 
-static bool queue_takes(const struct broker *broker, const struct session *session, const struct message *message,
-                        const struct delivery *delivery) {
-    return session->queue_count < broker->limits.queue_messages_max &&
-           session->queue_bytes + outgoing_size(delivery->identifier_count) + message_cost(message) <=
-               broker->limits.queue_bytes_max;
+/* What one more would add to all that is held. */
+static uint64_t cost_to_all(const struct message *message, const struct delivery *delivery) {
+    const struct message *counted = message->references > 0 ? message : message->copy;
+    bool held = counted != NULL && counted->holder_count > 0;
+
+    return outgoing_size(delivery->identifier_count) + (held ? 0 : message_cost(message));
+}
+
+/* The limit that keeps one more out of the queue; BROKER_AT_COUNT if it may come in. */
+static enum broker_at queue_is_at(const struct broker *broker, const struct session *session,
+                                  const struct message *message, const struct delivery *delivery) {
+    const struct broker_limits *limits = &broker->limits;
+    uint64_t queue_bytes = session->queue_bytes + outgoing_size(delivery->identifier_count) + message_cost(message);
+    uint64_t common = limits->queues_bytes_max / 2;
+
+    if (session->queue_count >= limits->queue_messages_max) return BROKER_AT_QUEUE_MESSAGES_MAX;
+    if (queue_bytes > limits->queue_bytes_max) return BROKER_AT_QUEUE_BYTES_MAX;
+    if (broker->counters.held_bytes + cost_to_all(message, delivery) > common &&
+        queue_bytes > common / limits->sessions_max)
+        return BROKER_AT_QUEUES_BYTES_MAX;
+    return BROKER_AT_COUNT;
 }
 
 /* Whether the packet is one that the client takes (MQTT-3.1.2-24). */
@@ -212,7 +251,7 @@ enum session_readiness session_readiness(const struct broker *broker, const stru
     if (!fits(session, message, delivery)) return SESSION_FULL;
     if (delivery->qos == 0) return is_reachable(broker, session) ? SESSION_SENDS : SESSION_FULL;
     if (goes_at_once(broker, session)) return SESSION_SENDS;
-    return queue_takes(broker, session, message, delivery) ? SESSION_QUEUES : SESSION_FULL;
+    return queue_is_at(broker, session, message, delivery) == BROKER_AT_COUNT ? SESSION_QUEUES : SESSION_FULL;
 }
 
 bool session_has_room(const struct broker *broker, const struct session *session, uint8_t qos) {
@@ -224,7 +263,7 @@ bool session_has_room(const struct broker *broker, const struct session *session
                                              session->queue_bytes < broker->limits.queue_bytes_max / 2);
 }
 
-static struct outgoing *outgoing_new(struct message *message, const struct delivery *delivery) {
+static struct outgoing *outgoing_new(struct broker *broker, struct message *message, const struct delivery *delivery) {
     size_t identifiers_size = delivery->identifier_count * sizeof delivery->identifiers[0];
     struct outgoing *outgoing = malloc(outgoing_size(delivery->identifier_count));
     struct message *held = outgoing != NULL ? message_ref(message) : NULL;
@@ -240,6 +279,7 @@ static struct outgoing *outgoing_new(struct message *message, const struct deliv
                                   .retain = delivery->retain,
                                   .identifier_count = (uint16_t)delivery->identifier_count};
     if (identifiers_size > 0) memcpy(outgoing->identifiers, delivery->identifiers, identifiers_size);
+    hold(broker, outgoing);
     return outgoing;
 }
 
@@ -258,6 +298,7 @@ int session_put_back(struct broker *broker, struct session *session, struct mess
                                   .released = record->released,
                                   .identifier_count = (uint16_t)identifier_count};
     if (identifier_count > 0) memcpy(outgoing->identifiers, record->identifiers.bytes, record->identifiers.size);
+    hold(broker, outgoing);
     if (message != NULL) {
         message->durable_count++;
         outgoing->member = share_recall(session, message->topic, message->topic_size);
@@ -277,6 +318,7 @@ int session_put_back(struct broker *broker, struct session *session, struct mess
 void session_deliver(struct broker *broker, uint64_t now_ms, struct session *session, struct message *message,
                      const struct delivery *delivery) {
     struct outgoing *outgoing;
+    enum broker_at limit;
     bool at_once;
 
     if (delivery->qos == 0) {
@@ -285,16 +327,14 @@ void session_deliver(struct broker *broker, uint64_t now_ms, struct session *ses
     }
     if (message->expires_at_ms < now_ms) return; /* MQTT-3.3.2-5; one of 0 s is for those who are there now */
     at_once = goes_at_once(broker, session);
-    if (!at_once && !queue_takes(broker, session, message, delivery)) {
+    limit = at_once ? BROKER_AT_COUNT : queue_is_at(broker, session, message, delivery);
+    if (limit != BROKER_AT_COUNT) {
         broker->counters.dropped_queue_full++;
-        limit_reached(broker,
-                      session->queue_count >= broker->limits.queue_messages_max ? BROKER_AT_QUEUE_MESSAGES_MAX
-                                                                                : BROKER_AT_QUEUE_BYTES_MAX,
-                      "a publication dropped for client '%.*s'",
+        limit_reached(broker, limit, "a publication dropped for client '%.*s'",
                       (int)(session->client_id_size < 64 ? session->client_id_size : 64), session->client_id);
         return;
     }
-    outgoing = outgoing_new(message, delivery);
+    outgoing = outgoing_new(broker, message, delivery);
     if (outgoing == NULL) {
         broker->counters.dropped_queue_full++;
         if (session->client != NULL) client_doom(broker, session->client, MQTT_QUOTA_EXCEEDED);

@@ -23,6 +23,7 @@ void limits_complete(struct broker_limits *limits) {
     u32_default(&limits->inflight_max, 100);
     u32_default(&limits->queue_messages_max, 10000);
     u64_default(&limits->queue_bytes_max, 64u << 20);
+    u64_default(&limits->queues_bytes_max, 1u << 30);
     u64_default(&limits->output_bytes_max, 4u << 20);
     u32_default(&limits->topic_alias_max, 32);
     u64_default(&limits->journal_bytes_max, 64u << 20);
@@ -66,6 +67,7 @@ const char *broker_limit_name(enum broker_at limit) {
         [BROKER_AT_INFLIGHT_MAX] = "inflight_max",
         [BROKER_AT_QUEUE_MESSAGES_MAX] = "queue_messages_max",
         [BROKER_AT_QUEUE_BYTES_MAX] = "queue_bytes_max",
+        [BROKER_AT_QUEUES_BYTES_MAX] = "queues_bytes_max",
         [BROKER_AT_OUTPUT_BYTES_MAX] = "output_bytes_max",
         [BROKER_AT_TOPIC_ALIAS_MAX] = "topic_alias_max",
         [BROKER_AT_TOPIC_SIZE_MAX] = "topic_size_max",

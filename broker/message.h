@@ -34,6 +34,7 @@ struct message {
     struct stamp stamp;        /* set for retained messages, zero otherwise */
     uint64_t number;           /* in the journal, while durable queues hold it; else 0 */
     uint32_t durable_count;    /* queue entries of durable sessions that hold it */
+    uint32_t holder_count;     /* queue entries of all sessions that hold it */
 };
 
 /* Counted: the template's views are copied; references becomes 1. NULL when memory is short. */

@@ -45,10 +45,7 @@ static void on_pubrec(struct broker *broker, uint64_t now_ms, struct client *cli
         session_pump(broker, now_ms, session);
         return;
     }
-    if (!outgoing->released) durable_released(broker, session, outgoing);
-    message_unref(outgoing->message);
-    outgoing->message = NULL;
-    outgoing->released = true;
+    if (!outgoing->released) session_outgoing_released(broker, session, outgoing);
     if (outgoing->in_air)
         send_ack(broker, client, MQTT_PUBREL, ack->packet_id, MQTT_SUCCESS);
     else

@@ -123,6 +123,8 @@ void session_deliver_qos0(struct broker *broker, uint64_t now_ms, struct session
 bool session_has_room(const struct broker *broker, const struct session *session, uint8_t qos);
 /* Sends what waits, as far as the client's window and output allow. */
 void session_pump(struct broker *broker, uint64_t now_ms, struct session *session);
+/* PUBREC has come: its message is no longer needed. */
+void session_outgoing_released(struct broker *broker, const struct session *session, struct outgoing *outgoing);
 /* It is acknowledged, dropped or somebody else's: takes it out of the queue or of those in flight. */
 void session_outgoing_done(struct broker *broker, struct session *session, struct outgoing *outgoing);
 /* One of an earlier run, as its RECORD_QUEUED says, behind those put back before. message is NULL if PUBREC had come.

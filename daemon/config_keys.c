@@ -94,6 +94,7 @@ static const struct config_key limit_keys[] = {
     BROKER_LIMIT(inflight_max, 65535u, "a number of messages"),
     BROKER_LIMIT(queue_messages_max, UINT32_MAX, "a number of messages"),
     BROKER_LIMIT(queue_bytes_max, UINT64_MAX, "bytes, such as 67108864"),
+    BROKER_LIMIT(queues_bytes_max, UINT64_MAX, "bytes, such as 1073741824"),
     BROKER_LIMIT(output_bytes_max, UINT64_MAX, "bytes, such as 4194304"),
     BROKER_LIMIT(topic_alias_max, 65535u, "a number of topic aliases"),
     BROKER_LIMIT(topic_size_max, 65535u, "bytes, such as 1024"),

@@ -22,6 +22,7 @@ static const struct row broker_rows[] = {
     {"hobnob_queued_messages", GAUGE, "Publications at QoS 1 and 2 that wait for clients now.",
      BROKER(queued_messages)},
     {"hobnob_queued_bytes", GAUGE, "Bytes of these.", BROKER(queued_bytes)},
+    {"hobnob_held_bytes", GAUGE, "Bytes of publications queued or in flight, each counted once.", BROKER(held_bytes)},
     {"hobnob_inflight_messages", GAUGE, "Publications at QoS 1 and 2 sent to clients and not acknowledged now.",
      BROKER(inflight_messages)},
     {"hobnob_sessions_expired_total", COUNTER, "Sessions whose client did not come back in time.",

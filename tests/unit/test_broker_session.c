@@ -336,6 +336,89 @@ static void queue_is_bounded_by_messages_and_by_bytes(void **state) {
     }
 }
 
+static void absent(const char *id, const char *filter, unsigned qos) {
+    struct client client;
+
+    client_open(&world, &client, 5);
+    say_connect(&client, &(struct connect){.id = id, .resume = true, .properties = "11 00 00 00 64"});
+    expect(&client, "connack *");
+    client_subscribe(&client, filter, qos);
+    client_cut(&client);
+}
+
+static void publish_kilobytes(const char *topic, unsigned count) {
+    char payload[1001];
+
+    memset(payload, 'x', 1000);
+    payload[1000] = '\0';
+    for (unsigned n = 0; n < count; n++) {
+        say_publish(&a, &(struct publish){.topic = topic, .payload = payload, .qos = 1, .id = 1});
+        expect(&a, "puback 1");
+    }
+}
+
+/* Of 1,000,000 bytes half is for all, and of the other half each of at most 50 sessions has 10,000. */
+static void queues_of_all_sessions_are_bounded_together_and_each_has_its_part(void **state) {
+    struct client live;
+    char id[16];
+    (void)state;
+
+    client_cut(&a);
+    world_end(&world);
+    world.options.limits = (struct broker_limits){.queues_bytes_max = 1000000, .sessions_max = 50};
+    world_begin(&world);
+    client_connect(&world, &a, 5, "a");
+    for (unsigned n = 0; n < 20; n++) { /* a publication for all of them is held once */
+        snprintf(id, sizeof id, "shares-%u", n);
+        absent(id, "shared", 1);
+    }
+    publish_kilobytes("shared", 100);
+    assert_int_equal(counters(&world).dropped_queue_full, 0);
+    assert_true(counters(&world).queued_bytes > 2000000);
+    assert_in_range(counters(&world).held_bytes, 100000, 499999);
+    absent("greedy", "greedy", 1);
+    publish_kilobytes("greedy", 600);
+    assert_in_range(counters(&world).held_bytes, 490000, 500000);
+    assert_int_equal(counters(&world).at_limit[BROKER_AT_QUEUES_BYTES_MAX], counters(&world).dropped_queue_full);
+    absent("modest", "modest", 2);
+    publish_kilobytes("modest", 20);
+    client_open(&world, &b, 5);
+    say_connect(&b, &(struct connect){.id = "modest", .resume = true});
+    expect(&b, "connack *");
+    for (unsigned n = 0; n < 8; n++)
+        expect(&b, "publish q1 *");
+    client_cut(&b);
+    client_connect(&world, &live, 5, "live"); /* who is there does not notice */
+    client_subscribe(&live, "live", 1);
+    for (unsigned n = 1; n < 20; n++) {
+        publish_kilobytes("live", 1);
+        expect(&live, "publish q1 *");
+    }
+    pass(&world, 200000);
+    client_cut(&live);
+    assert_int_equal(counters(&world).sessions, 1);
+    assert_int_equal(counters(&world).held_bytes, 0);
+}
+
+static void what_is_in_flight_is_held_until_it_is_acknowledged(void **state) {
+    uint64_t held;
+    (void)state;
+
+    b_connects(5, &resume_5, false);
+    client_subscribe(&b, "t", 2);
+    say_publish(&a, &(struct publish){.topic = "t", .payload = "0123456789", .qos = 2, .id = 1});
+    expect(&a, "pubrec 1");
+    expect(&b, "publish q2 *");
+    held = counters(&world).held_bytes;
+    assert_true(held > 10);
+    say_ack(&b, 5, 1); /* PUBREC */
+    expect(&b, "pubrel 1");
+    assert_in_range(counters(&world).held_bytes, 1, held - 10);
+    say_ack(&b, 7, 1); /* PUBCOMP */
+    assert_int_equal(counters(&world).held_bytes, 0);
+    client_cut(&b);
+}
+
 static void subscription_identifiers_count_in_the_queue(void **state) {
     (void)state;
 
@@ -401,6 +484,8 @@ int main(void) {
         TEST(takeover_of_a_session_without_expiry_starts_anew),
         TEST(late_words_of_a_client_taken_over_are_not_heard),
         TEST(queue_is_bounded_by_messages_and_by_bytes),
+        TEST(queues_of_all_sessions_are_bounded_together_and_each_has_its_part),
+        TEST(what_is_in_flight_is_held_until_it_is_acknowledged),
         TEST(subscription_identifiers_count_in_the_queue),
         TEST(retained_on_reconnect_only_by_a_new_subscription),
         TEST(idle_sessions_leave_no_work),
