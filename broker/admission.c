@@ -80,9 +80,13 @@ static struct verdict memory_verdict(struct broker *broker, const struct client 
                             .why = "the broker's memory is used up (limits.memory_bytes_max)"};
 }
 
-/* Publications at QoS 1 and 2 that came and are not acknowledged, this one not among them. */
+/* Publications at QoS 1 and 2 that came and are not acknowledged, this one not among them. The quota begins anew with
+ * each connection (MQTT 5.0 section 4.9), and a client that has lost its state never releases what came before. */
 static uint32_t unacknowledged(const struct client *client) {
-    return client->session->received_count + acks_held(client, ACK_PUBACK);
+    const struct session *session = client->session;
+    uint32_t before = session->received_before;
+
+    return (session->received_count > before ? session->received_count - before : 0) + acks_held(client, ACK_PUBACK);
 }
 
 static struct verdict topic_verdict(struct broker *broker, const struct client *client,

@@ -82,16 +82,33 @@ void session_drop_outgoing(struct broker *broker, struct session *session) {
         drop(broker, session, session->queue);
 }
 
-/* The ids in flight were given out in turn, so the next one can only meet the oldest. */
-static uint16_t next_packet_id(struct session *session) {
-    uint16_t id = session->last_packet_id;
-    const struct outgoing *oldest = session->inflight;
+static uint16_t id_after(uint16_t id) {
+    return id == UINT16_MAX ? 1 : (uint16_t)(id + 1);
+}
 
-    for (;;) {
-        id = id == UINT16_MAX ? 1 : (uint16_t)(id + 1);
-        if (oldest == NULL || oldest->packet_id != id) break;
-        oldest = oldest->next;
+/* How many ids in a row are free, beginning with this one, which is. */
+static uint16_t free_ids_from(const struct session *session, uint16_t id) {
+    uint16_t count = UINT16_MAX;
+
+    for (const struct outgoing *outgoing = session->inflight; outgoing != NULL; outgoing = outgoing->next) {
+        uint16_t other = outgoing->packet_id;
+        uint16_t distance = other > id ? (uint16_t)(other - id) : (uint16_t)(other + UINT16_MAX - id);
+        if (distance < count) count = distance;
     }
+    return count;
+}
+
+/* Ids are given out in turn. Those that are still in flight a round later may lie anywhere (MQTT-2.2.1-4); what comes
+ * into flight meanwhile lies behind. */
+static uint16_t next_packet_id(struct session *session) {
+    uint16_t id = id_after(session->last_packet_id);
+
+    if (session->free_ids == 0) {
+        while (session_inflight(session, id) != NULL)
+            id = id_after(id);
+        session->free_ids = free_ids_from(session, id);
+    }
+    session->free_ids--;
     session->last_packet_id = id;
     return id;
 }
@@ -312,6 +329,7 @@ int session_put_back(struct broker *broker, struct session *session, struct mess
     broker->counters.inflight_messages++;
     session->resend = session->inflight;
     session->last_packet_id = outgoing->packet_id;
+    session->free_ids = 0;
     return 0;
 }
 

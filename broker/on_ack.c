@@ -13,10 +13,18 @@ static void send_ack(struct broker *broker, struct client *client, enum mqtt_typ
               client->session->durable ? broker->journal.last : 0);
 }
 
+/* What the client can speak of. A packet id that is given but waits for the store, or for room in the output, it can
+ * only have guessed. */
+static struct outgoing *sent_as(const struct session *session, uint16_t packet_id) {
+    struct outgoing *outgoing = session_inflight(session, packet_id);
+
+    return outgoing != NULL && outgoing->sent ? outgoing : NULL;
+}
+
 /* An id that is not in flight is no fault: the acknowledgement may be of a session or a publication that is no more. */
 static void on_puback(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_ack *ack) {
     struct session *session = client->session;
-    struct outgoing *outgoing = session_inflight(session, ack->packet_id);
+    struct outgoing *outgoing = sent_as(session, ack->packet_id);
 
     if (outgoing == NULL) return;
     if (outgoing->qos != 1) {
@@ -29,7 +37,7 @@ static void on_puback(struct broker *broker, uint64_t now_ms, struct client *cli
 
 static void on_pubrec(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_ack *ack) {
     struct session *session = client->session;
-    struct outgoing *outgoing = session_inflight(session, ack->packet_id);
+    struct outgoing *outgoing = sent_as(session, ack->packet_id);
 
     if (outgoing == NULL) {
         if (ack->reason < 0x80) send_ack(broker, client, MQTT_PUBREL, ack->packet_id, MQTT_PACKET_ID_NOT_FOUND);
@@ -55,7 +63,7 @@ static void on_pubrec(struct broker *broker, uint64_t now_ms, struct client *cli
 
 static void on_pubcomp(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_ack *ack) {
     struct session *session = client->session;
-    struct outgoing *outgoing = session_inflight(session, ack->packet_id);
+    struct outgoing *outgoing = sent_as(session, ack->packet_id);
 
     if (outgoing == NULL) return;
     if (outgoing->qos != 2 || !outgoing->released) {

@@ -83,6 +83,7 @@ void session_attach(struct broker *broker, struct session *session, struct clien
     message_unref(session->will);
     session->will = NULL;
     session->client = client;
+    session->received_before = (uint16_t)session->received_count;
     client->session = session;
     share_attach(session);
 }

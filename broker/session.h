@@ -54,8 +54,10 @@ struct session {
     uint32_t will_delay_s, will_expiry_s;
     uint64_t will_due_ms; /* while there is no connection */
     uint16_t last_packet_id;
-    bool durable;      /* told of in the journal */
-    uint32_t expiry_s; /* UINT32_MAX: never */
+    uint16_t free_ids;        /* so many ids after it are not in flight, as far as is known */
+    uint16_t received_before; /* of the received, when this connection began */
+    bool durable;             /* told of in the journal */
+    uint32_t expiry_s;        /* UINT32_MAX: never */
     uint64_t expires_at_ms;
 
     /* Who it belongs to: the name in a verified client certificate. Nobody else may have it; size 0: whoever comes. */

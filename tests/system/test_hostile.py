@@ -416,6 +416,20 @@ class Hostile(SystemTest):
                 ws.close()
                 self.others_are_served()
 
+    def test_acknowledgements_of_what_has_not_been_sent(self):
+        """All in one read, so that the publication still waits for the disk when its packet id is acknowledged."""
+        for header in (0x40, 0x50, 0x70):
+            raw = Raw(self.broker)
+            raw.send(connect(5, block=b"\x11\0\0\0\x3c") + subscribe(5, text("mine") + b"\2"))
+            self.assertEqual([raw.packet()[0] for _ in range(2)], [0x20, 0x90])
+            raw.send(publish(5, "mine", 4) + bytes([header, 2, 0, 1]))
+            got = []
+            while 0x34 not in got:
+                got.append(raw.packet()[0])
+            self.assertEqual(sorted(got), [0x34, 0x50] + [0x62] * (header == 0x50))
+            raw.close()
+            self.others_are_served()
+
     def test_connections_that_end_anywhere(self):
         """A conversation that breaks off after any of its bytes."""
         whole = connect(5) + subscribe(5) + publish(5, "mine", 4, 7) + b"\x62\2\0\7" + b"\xe0\0"

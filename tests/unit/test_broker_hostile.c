@@ -1,0 +1,196 @@
+/* What no client does unless it means harm, or is broken: it hurts itself, and nobody else. */
+#include "mqtt_client.h"
+
+#define FOR_EVER "11 ff ff ff ff"
+
+static struct world world;
+
+static int begin(void **state) {
+    (void)state;
+    world_begin(&world);
+    return 0;
+}
+
+static int end(void **state) {
+    (void)state;
+    world_end(&world);
+    return 0;
+}
+
+/* Begins anew with the limits in world.options. */
+static void again(void) {
+    struct broker_options options = world.options;
+
+    world_end(&world);
+    world.options = options;
+    world_begin(&world);
+    broker_set_wall_offset(world.broker, 1700000000000);
+}
+
+/* The records made so far reach the disk. */
+static void disk(void) {
+    struct broker_journal journal;
+
+    while (broker_take_journal(world.broker, &journal)) {
+        free(journal.bytes);
+        broker_durable(world.broker, world.now, journal.last);
+    }
+}
+
+/* ---- acknowledgements of what was never sent ---- */
+
+static void packet_id_that_waits_for_the_store_cannot_be_acknowledged(void **state) {
+    (void)state;
+    world.options.durable = true;
+    for (unsigned type = 4; type <= 7; type++) {
+        struct client client, other;
+        if (type == 6) continue;
+        again();
+        client_open(&world, &client, 5);
+        say_connect(&client, &(struct connect){.id = "c", .resume = true, .properties = FOR_EVER});
+        disk();
+        expect(&client, "connack present=0 00*");
+        client_connect(&world, &other, 5, "other");
+        say_subscribe(&client, 9, "$share/g/t", 2);
+        disk();
+        expect(&client, "suback 9 02");
+        client_subscribe(&other, "$share/g/t", 2);
+        say_publish(&other, &(struct publish){.topic = "t", .payload = "1", .qos = 2, .id = 1});
+        say_ack(&client, type, 1);
+        expect_nothing(&client); /* PUBREL waits, too */
+        disk();
+        if (type == 5) expect(&client, "pubrel 1 92");
+        expect(&client, "publish q2 id=1 t '1'");
+        client_cut(&client);
+        client_cut(&other);
+    }
+}
+
+/* Writes what there is now, and not what that makes room for. */
+static void write_once(const struct client *client) {
+    struct broker_span spans[8];
+    size_t count = broker_client_output(world.broker, client->handle, spans, 8), size = 0;
+
+    for (size_t i = 0; i < count; i++)
+        size += spans[i].size;
+    broker_client_written(world.broker, world.now, client->handle, size);
+}
+
+static void packet_id_that_waits_for_output_cannot_be_acknowledged(void **state) {
+    (void)state;
+    world.options.limits.output_bytes_max = 6;
+    again();
+    for (unsigned qos = 1; qos <= 2; qos++) {
+        struct client client, other;
+        client_connect(&world, &client, 5, "c");
+        client_connect(&world, &other, 5, "other");
+        client_subscribe(&client, "t", qos);
+        client.unread = true;
+        say_publish(&other, &(struct publish){.topic = "t", .payload = "0"}); /* fills it */
+        for (unsigned id = 1; id <= 3; id++) {
+            say_publish(&other, &(struct publish){.topic = "t", .payload = "x", .qos = qos, .id = id});
+            client_read(&other);
+        }
+        write_once(&client); /* all have their packet ids, and the first goes */
+        say_ack(&client, qos == 1 ? 4 : 5, 3);
+        client.unread = false;
+        expect(&client, qos == 1 ? "publish q1 id=1 t 'x'" : "publish q2 id=1 t 'x'");
+        if (qos == 2) expect(&client, "pubrel 3 92");
+        expect(&client, qos == 1 ? "publish q1 id=2 t 'x'" : "publish q2 id=2 t 'x'");
+        expect(&client, qos == 1 ? "publish q1 id=3 t 'x'" : "publish q2 id=3 t 'x'");
+        client_cut(&client);
+        client_cut(&other);
+    }
+}
+
+/* ---- packet ids ---- */
+
+enum { BATCH = 1000 };
+
+/* So many publications at QoS 1 from one to the other; the packet ids with which they come. */
+static void publish_batch(struct client *sender, struct client *client, uint16_t ids[BATCH]) {
+    uint8_t bytes[BATCH * 8];
+
+    for (unsigned i = 0; i < BATCH; i++)
+        memcpy(bytes + 8 * i, (uint8_t[8]){0x32, 6, 0, 1, 't', 0, 1, 0},
+               8); /* acknowledged at once, so the id is free */
+    sender->got_at = sender->got_size = client->got_at = client->got_size = 0;
+    say_bytes(sender, bytes, sizeof bytes);
+    client_read(sender);
+    client_read(client);
+    assert_int_equal(client->got_size, sizeof bytes);
+    for (unsigned i = 0; i < BATCH; i++)
+        ids[i] = (uint16_t)(client->got[8 * i + 5] << 8 | client->got[8 * i + 6]);
+}
+
+static bool is_among(uint16_t id, const uint16_t *ids, unsigned count) {
+    for (unsigned i = 0; i < count; i++)
+        if (ids[i] == id) return true;
+    return false;
+}
+
+/* MQTT-2.2.1-4. */
+static void packet_id_in_flight_is_not_given_out_again(void **state) {
+    static const uint16_t kept[] = {1, 3, 4, 7, 65533, 65535}; /* never acknowledged */
+    struct client client, sender;
+    unsigned held = 0;
+    (void)state;
+
+    world.options.limits.inflight_max = 2 * BATCH;
+    again();
+    client_connect(&world, &client, 5, "c");
+    client_connect(&world, &sender, 5, "s");
+    client_subscribe(&client, "t", 1);
+    for (unsigned batch = 0; batch < 140; batch++) {
+        uint16_t ids[BATCH];
+        uint8_t acks[BATCH * 4];
+        size_t size = 0;
+        publish_batch(&sender, &client, ids);
+        for (unsigned i = 0; i < BATCH; i++) {
+            assert_int_not_equal(ids[i], 0);
+            assert_false(is_among(ids[i], kept, held));
+            if (held < sizeof kept / sizeof kept[0] && ids[i] == kept[held]) {
+                held++;
+                continue;
+            }
+            memcpy(acks + size, (uint8_t[4]){0x40, 2, (uint8_t)(ids[i] >> 8), (uint8_t)ids[i]}, 4);
+            size += 4;
+        }
+        say_bytes(&client, acks, size);
+    }
+    assert_int_equal(held, sizeof kept / sizeof kept[0]);
+    client_cut(&client);
+    client_cut(&sender);
+}
+
+/* MQTT 5.0 section 4.9: the quota is that of a connection. */
+static void what_a_client_forgot_to_release_costs_it_no_quota(void **state) {
+    struct client client;
+    (void)state;
+
+    world.options.limits.inflight_max = 3;
+    again();
+    for (unsigned round = 0; round < 4; round++) {
+        client_connect_with(&world, &client, 5, &(struct connect){.id = "c", .resume = true, .properties = FOR_EVER});
+        for (unsigned i = 1; i <= 3; i++) {
+            char expected[32];
+            snprintf(expected, sizeof expected, "pubrec %u", round * 3 + i);
+            say_publish(&client, &(struct publish){.topic = "t", .qos = 2, .id = round * 3 + i});
+            expect(&client, expected);
+        }
+        if (round < 3) client_cut(&client);
+    }
+    say_publish(&client, &(struct publish){.topic = "t", .qos = 1, .id = 100});
+    expect(&client, "disconnect 93");
+    expect_end(&client);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(packet_id_that_waits_for_the_store_cannot_be_acknowledged, begin, end),
+        cmocka_unit_test_setup_teardown(packet_id_that_waits_for_output_cannot_be_acknowledged, begin, end),
+        cmocka_unit_test_setup_teardown(packet_id_in_flight_is_not_given_out_again, begin, end),
+        cmocka_unit_test_setup_teardown(what_a_client_forgot_to_release_costs_it_no_quota, begin, end),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
