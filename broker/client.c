@@ -155,12 +155,17 @@ void client_doom(struct broker *broker, struct client *client, enum mqtt_reason 
     broker->doomed = client;
 }
 
+/* While memory is short, so little that those who do not read cannot use up what is left. */
+static uint64_t output_max(const struct broker *broker) {
+    return broker->memory_short ? broker->limits.output_bytes_max / 16 : broker->limits.output_bytes_max;
+}
+
 bool client_output_full(const struct broker *broker, const struct client *client) {
-    return client->output.bytes > broker->limits.output_bytes_max;
+    return client->output.bytes > output_max(broker);
 }
 
 void client_send(struct broker *broker, struct client *client, const void *packet, size_t size) {
-    bool full = client->output.bytes / 2 > broker->limits.output_bytes_max;
+    bool full = client->output.bytes / 2 > output_max(broker);
 
     if (client->muted) {
         acks_send(broker, client, ACK_FREE, packet, size, 0);

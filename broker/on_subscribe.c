@@ -118,6 +118,10 @@ static uint64_t barrier_of(struct broker *broker, uint64_t now_ms, const struct 
     return barrier;
 }
 
+static uint32_t held_bytes_max(const struct broker *broker) {
+    return broker->memory_short ? broker->limits.packet_size_max / 256 : broker->limits.packet_size_max;
+}
+
 void on_subscribe(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
                   struct mqtt_view body) {
     struct mqtt_subscribe subscribe;
@@ -128,8 +132,8 @@ void on_subscribe(struct broker *broker, uint64_t now_ms, struct client *client,
 
     if (reason == MQTT_SUCCESS) reason = check(subscribe, &text_size);
     /* More than it may ever hold, or more text than a packet could bring, is no client that waits for its SUBACKs. */
-    if (reason == MQTT_SUCCESS && (client->held_count >= broker->limits.subscriptions_per_client ||
-                                   client->held_bytes > broker->limits.packet_size_max))
+    if (reason == MQTT_SUCCESS &&
+        (client->held_count >= broker->limits.subscriptions_per_client || client->held_bytes > held_bytes_max(broker)))
         reason = MQTT_QUOTA_EXCEEDED;
     if (reason != MQTT_SUCCESS) {
         client_fault(broker, now_ms, client, reason);

@@ -183,6 +183,14 @@ static void accept(struct broker *broker, uint64_t now_ms, struct client *client
     session_pump(broker, now_ms, client->session);
 }
 
+/* While memory is short, those who come back may bring a will up to this many bytes. */
+enum { WILL_WHEN_SHORT = 1024 };
+
+static uint64_t will_size(const struct mqtt_connect *connect) {
+    if (!connect->has_will) return 0;
+    return (uint64_t)connect->will_topic.size + connect->will_payload.size + connect->will_properties.size;
+}
+
 /* Whether the client may have the session of this id, and what a new one must find room for. */
 static enum mqtt_reason check_session(struct broker *broker, struct client *client,
                                       const struct mqtt_connect *connect) {
@@ -192,8 +200,8 @@ static enum mqtt_reason check_session(struct broker *broker, struct client *clie
         client->why = "this client id belongs to somebody else";
         return MQTT_NOT_AUTHORIZED;
     }
-    if (session != NULL) return MQTT_SUCCESS;
-    if (broker->counters.sessions >= broker->limits.sessions_max) {
+    if (session != NULL && !(broker->memory_short && will_size(connect) > WILL_WHEN_SHORT)) return MQTT_SUCCESS;
+    if (session == NULL && broker->counters.sessions >= broker->limits.sessions_max) {
         limit_reached(broker, BROKER_AT_SESSIONS_MAX, "CONNECT from %s refused", client->origin.address);
         client->why = "no more sessions (limits.sessions_max)";
         return MQTT_QUOTA_EXCEEDED;

@@ -185,12 +185,58 @@ static void what_a_client_forgot_to_release_costs_it_no_quota(void **state) {
     expect_end(&client);
 }
 
+/* ---- short of memory ---- */
+
+static void short_of_memory_who_comes_back_brings_no_large_will(void **state) {
+    static char payload[1500];
+    struct client client;
+    (void)state;
+
+    memset(payload, 'x', sizeof payload - 1);
+    client_connect_with(&world, &client, 5, &(struct connect){.id = "c", .resume = true, .properties = FOR_EVER});
+    broker_set_memory_short(world.broker, world.now, true);
+    for (int version = 4; version <= 5; version++) {
+        struct client again;
+        client_open(&world, &again, version);
+        say_connect(&again, &(struct connect){.id = "c", .resume = true, .will_topic = "w", .will_payload = payload});
+        expect(&again, version == 5 ? "connack present=0 97" : "connack present=0 03");
+        expect_end(&again);
+        expect_nothing(&client); /* nor does it take the connection over */
+    }
+    client_cut(&client);
+    client_connect_with(&world, &client, 5,
+                        &(struct connect){.id = "c", .resume = true, .will_topic = "w", .will_payload = "x"});
+    client_cut(&client);
+}
+
+static void short_of_memory_less_may_be_unread(void **state) {
+    struct client deaf;
+    bool is_short = false;
+    (void)state;
+
+    world.options.limits.output_bytes_max = 16000;
+    again();
+    for (int round = 0; round < 2; round++) {
+        client_connect(&world, &deaf, 5, "deaf");
+        broker_set_memory_short(world.broker, world.now, is_short);
+        deaf.unread = true;
+        for (int i = 0; i < 2000; i++)
+            say_hex(&deaf, "c0 00");
+        assert_int_equal(broker_client_ended(world.broker, deaf.handle), is_short);
+        client_cut(&deaf);
+        broker_set_memory_short(world.broker, world.now, false);
+        is_short = true;
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(packet_id_that_waits_for_the_store_cannot_be_acknowledged, begin, end),
         cmocka_unit_test_setup_teardown(packet_id_that_waits_for_output_cannot_be_acknowledged, begin, end),
         cmocka_unit_test_setup_teardown(packet_id_in_flight_is_not_given_out_again, begin, end),
         cmocka_unit_test_setup_teardown(what_a_client_forgot_to_release_costs_it_no_quota, begin, end),
+        cmocka_unit_test_setup_teardown(short_of_memory_who_comes_back_brings_no_large_will, begin, end),
+        cmocka_unit_test_setup_teardown(short_of_memory_less_may_be_unread, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
