@@ -4,10 +4,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Half of them is for warnings alone, and half of the rest not for debugging: what matters finds room. */
 enum { NOTES_MAX = 256 };
 
 static struct note *note_new(struct broker *broker, enum broker_note_level level) {
-    uint32_t max = level == BROKER_NOTE_DEBUG ? NOTES_MAX / 2 : NOTES_MAX; /* what matters finds room */
+    uint32_t max = level == BROKER_NOTE_WARNING ? NOTES_MAX : level == BROKER_NOTE_INFO ? NOTES_MAX / 2 : NOTES_MAX / 4;
     struct note *note = broker->note_count < max ? calloc(1, sizeof *note) : NULL;
 
     if (note != NULL)

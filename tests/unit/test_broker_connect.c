@@ -382,8 +382,8 @@ static void notes_are_bounded_and_the_rest_is_counted(void **state) {
     }
     while (broker_next_note(world.broker, &note))
         count++;
-    assert_int_equal(count, 256 + 1);
-    assert_string_equal(note.text, "44 notes were dropped");
+    assert_int_equal(count, 128 + 1);
+    assert_string_equal(note.text, "172 notes were dropped");
 }
 
 static void client_id_has_a_longest(void **state) {

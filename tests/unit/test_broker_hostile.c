@@ -229,6 +229,32 @@ static void short_of_memory_less_may_be_unread(void **state) {
     }
 }
 
+/* ---- lines for the log ---- */
+
+static void those_who_break_the_rules_hide_no_warning(void **state) {
+    struct client client;
+    struct broker_note note;
+    unsigned warnings = 0, others = 0;
+    (void)state;
+
+    for (int i = 0; i < 1000; i++) {
+        client_connect(&world, &client, 5, "c");
+        say_hex(&client, "00 00");
+        client_cut(&client);
+    }
+    client_connect(&world, &client, 5, "c");
+    say_hex(&client, "30 ff ff ff 7f");
+    client_cut(&client);
+    while (broker_next_note(world.broker, &note)) {
+        if (strncmp(note.text, "limits.packet_size_max is reached", 33) == 0)
+            warnings++;
+        else
+            others++;
+    }
+    assert_int_equal(warnings, 1);
+    assert_in_range(others, 2, 200);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(packet_id_that_waits_for_the_store_cannot_be_acknowledged, begin, end),
@@ -237,6 +263,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_a_client_forgot_to_release_costs_it_no_quota, begin, end),
         cmocka_unit_test_setup_teardown(short_of_memory_who_comes_back_brings_no_large_will, begin, end),
         cmocka_unit_test_setup_teardown(short_of_memory_less_may_be_unread, begin, end),
+        cmocka_unit_test_setup_teardown(those_who_break_the_rules_hide_no_warning, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
