@@ -155,7 +155,9 @@ struct route *routes_find(struct routes *routes, const char *topic, size_t size,
     uint64_t generation = subs_generation(routes->subs), hash = 0;
     struct route *route = routes_hints(routes, hint, topic, size) ? hint->route : NULL;
 
-    if (route == NULL) {
+    if (route != NULL) {
+        hash = route->hash;
+    } else {
         hash = hash_bytes(routes->seed, topic, size);
         route = look_up(routes, hash, topic, size);
         if (route != NULL) *hint = (struct route_hint){.route = route, .era = routes->era};
