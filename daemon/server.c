@@ -335,6 +335,9 @@ static void log_start(struct server *server) {
         log_text(server->log, LOG_LEVEL_ERROR, "token",
                  "other brokers will refuse us, and only our own clients are served: %s",
                  server->identity->token_fault);
+    if (server->storing == NULL)
+        log_text(server->log, LOG_LEVEL_INFO, "store",
+                 "all is in memory and lost at the end; write a configuration to keep it");
     log_line(server->log, LOG_LEVEL_INFO, "ready", "name", config->name, "version", HOBNOB_VERSION, "epoch", epoch,
              NULL);
 }
