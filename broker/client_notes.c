@@ -29,8 +29,8 @@ void note_refused(struct broker *broker, const struct client *client, const stru
     if (by_limit && !broker->debug_notes) return;
     if (why == NULL) why = "by the authentication method";
     if (connect == NULL) {
-        broker_note_add(broker, level, "CONNECT from %s refused: reason 0x%02X, %s", client->origin.address,
-                        reason, why);
+        broker_note_add(broker, level, "CONNECT from %s refused: reason 0x%02X, %s", client->origin.address, reason,
+                        why);
         return;
     }
     add_user(connect, user);
@@ -46,13 +46,12 @@ void note_connected(struct broker *broker, const struct client *client, const st
 
     if (!broker->debug_notes) return;
     add_user(connect, user);
-    broker_note_add(broker, BROKER_NOTE_DEBUG,
-                    "client '%.*s' at %s has connected: MQTT %s, keep alive %u s, %s session%s%s%.*s%s",
-                    shown(connect->client_id.size, ID_SHOWN), (const char *)connect->client_id.bytes,
-                    client->origin.address, client->version >= MQTT_50 ? "5.0" : "3.1.1",
-                    (unsigned)client->keep_alive_s, resumed ? "resumed" : "new", user,
-                    certificate != NULL ? ", certificate '" : "", NAME_SHOWN, certificate != NULL ? certificate : "",
-                    certificate != NULL ? "'" : "");
+    broker_note_add(
+        broker, BROKER_NOTE_DEBUG, "client '%.*s' at %s has connected: MQTT %s, keep alive %u s, %s session%s%s%.*s%s",
+        shown(connect->client_id.size, ID_SHOWN), (const char *)connect->client_id.bytes, client->origin.address,
+        client->version >= MQTT_50 ? "5.0" : "3.1.1", (unsigned)client->keep_alive_s, resumed ? "resumed" : "new", user,
+        certificate != NULL ? ", certificate '" : "", NAME_SHOWN, certificate != NULL ? certificate : "",
+        certificate != NULL ? "'" : "");
 }
 
 void note_gone(struct broker *broker, const struct client *client, const char *how, enum will_fate fate) {
@@ -65,7 +64,7 @@ void note_gone(struct broker *broker, const struct client *client, const char *h
         return;
     }
     broker_note_add(broker, BROKER_NOTE_DEBUG, "client '%.*s' at %s is gone: %s; its session %s%s",
-                    shown(session->client_id_size, ID_SHOWN), session->client_id, client->origin.address, how != NULL ? how : "for no reason that is known",
-                    session->expiry_s > 0 ? "stays" : "ends",
+                    shown(session->client_id_size, ID_SHOWN), session->client_id, client->origin.address,
+                    how != NULL ? how : "for no reason that is known", session->expiry_s > 0 ? "stays" : "ends",
                     session->will != NULL && fate == WILL_DUE ? ", its will is due" : "");
 }

@@ -57,8 +57,7 @@ static void who_comes_and_goes_is_named(void **state) {
                                    "session, user 'joe'");
     expect(&client, "connack*");
     say_hex(&client, "e0 00");
-    expect_note(BROKER_NOTE_DEBUG,
-                "client 'meter' at 127.0.0.1:4711 is gone: it has disconnected; its session ends");
+    expect_note(BROKER_NOTE_DEBUG, "client 'meter' at 127.0.0.1:4711 is gone: it has disconnected; its session ends");
     expect_silence();
     client_cut(&client);
     expect_silence();
@@ -121,14 +120,15 @@ static void each_one_that_a_limit_refuses_is_named_for_debug_alone(void **state)
         world.options.limits.sessions_max = 1;
         again();
         client_connect(&world, &client, 5, "one");
-        if (debug) expect_note(BROKER_NOTE_DEBUG, "client 'one' at 127.0.0.1:4711 has connected: MQTT 5.0, keep alive "
-                                                  "0 s, new session");
+        if (debug)
+            expect_note(BROKER_NOTE_DEBUG, "client 'one' at 127.0.0.1:4711 has connected: MQTT 5.0, keep alive "
+                                           "0 s, new session");
         client_open(&world, &more, 5);
         say_connect(&more, &(struct connect){.id = "two"});
-        expect_note(BROKER_NOTE_WARNING,
-                    "limits.sessions_max is reached: CONNECT from 127.0.0.1:4711 refused");
-        if (debug) expect_note(BROKER_NOTE_DEBUG, "CONNECT from 127.0.0.1:4711 refused: reason 0x97, no more sessions "
-                                                  "(limits.sessions_max); client 'two'");
+        expect_note(BROKER_NOTE_WARNING, "limits.sessions_max is reached: CONNECT from 127.0.0.1:4711 refused");
+        if (debug)
+            expect_note(BROKER_NOTE_DEBUG, "CONNECT from 127.0.0.1:4711 refused: reason 0x97, no more sessions "
+                                           "(limits.sessions_max); client 'two'");
         expect_silence();
         client_cut(&more);
         client_cut(&client);
