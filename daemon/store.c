@@ -8,7 +8,7 @@
 
 #define RETRY_MS 1000u
 #define HANGS_MS 30000u /* a slow card takes seconds */
-#define STOP_MS 10000u /* for store_close() to end the thread, where nobody did so before */
+#define STOP_MS 10000u  /* for store_close() to end the thread, where nobody did so before */
 
 void store_explain(const struct store *store, const struct store_connection *connection, int result,
                    char error[STORE_ERROR_MAX]) {
@@ -192,7 +192,19 @@ void store_close(struct store *store) {
     free(store);
 }
 
-/* On the disk, whatever store_sync says of the rest. */
+/* On the disk, whatever store_sync says of the rest. A broker that was killed on a full disk begins again with the room
+ * that the log of that run takes. */
+static bool write_run(struct store *store, char error[STORE_ERROR_MAX]) {
+    static const char sql[] = "PRAGMA synchronous = FULL; BEGIN IMMEDIATE;"
+                              "INSERT INTO numbers VALUES ('epoch', 1) ON CONFLICT DO UPDATE SET value = value + 1;"
+                              "REPLACE INTO numbers SELECT 'run', value FROM numbers WHERE name = 'epoch';"
+                              "REPLACE INTO numbers VALUES ('applied', 0); COMMIT";
+    struct store_connection *connection = &store->connection;
+    if (run(store, connection, sql, error)) return true;
+    if (!sqlite3_get_autocommit(connection->database)) sqlite3_exec(connection->database, "ROLLBACK", NULL, NULL, NULL);
+    return store_checkpoint(connection, SQLITE_CHECKPOINT_TRUNCATE) == SQLITE_OK && run(store, connection, sql, error);
+}
+
 bool store_raise_epoch(struct store *store, uint64_t *epoch, char error[STORE_ERROR_MAX]) {
     uint64_t value = 0;
     int result = store_read_number(&store->connection, "epoch", &value);
@@ -201,14 +213,7 @@ bool store_raise_epoch(struct store *store, uint64_t *epoch, char error[STORE_ER
         store_explain(store, &store->connection, result, error);
         return false;
     }
-    if (!run(store, &store->connection,
-             "PRAGMA synchronous = FULL; BEGIN IMMEDIATE;"
-             "INSERT INTO numbers VALUES ('epoch', 1) ON CONFLICT DO UPDATE SET value = value + 1;"
-             "REPLACE INTO numbers SELECT 'run', value FROM numbers WHERE name = 'epoch';"
-             "REPLACE INTO numbers VALUES ('applied', 0); COMMIT",
-             error) ||
-        !set_sync(store, &store->connection, error))
-        return false;
+    if (!write_run(store, error) || !set_sync(store, &store->connection, error)) return false;
     result = store_read_number(&store->connection, "epoch", &value);
     if (result != SQLITE_OK) {
         store_explain(store, &store->connection, result, error);

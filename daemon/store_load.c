@@ -133,6 +133,7 @@ bool store_load(struct store *store, store_on_record *on_record, void *context, 
     int result =
         sqlite3_exec(store->connection.database,
                      "DELETE FROM messages WHERE message NOT IN (SELECT message FROM queued)", NULL, NULL, NULL);
+    if ((result & 0xff) == SQLITE_FULL) result = SQLITE_OK; /* they take room, and no more than that */
     if (result == SQLITE_OK) result = store_read_number(&store->connection, "highest", &highest);
     for (size_t i = 0; result == SQLITE_OK && i < sizeof(tables) / sizeof(tables[0]); i++)
         result = load_table(&store->connection, &tables[i], on_record, context, &highest);

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/statvfs.h>
 #include <uv.h>
 
 #define NS_PER_MS UINT64_C(1000000)
@@ -221,6 +222,23 @@ static int commit(struct store_thread *thread) {
     return SQLITE_OK;
 }
 
+/* The write-ahead log may be what fills the disk: put into the file it leaves room for the next. */
+static int commit_on_full_disk(struct store_thread *thread) {
+    int result = commit(thread);
+    if ((result & 0xff) == SQLITE_FULL &&
+        store_checkpoint(&thread->store->connection, SQLITE_CHECKPOINT_TRUNCATE) == SQLITE_OK)
+        result = commit(thread);
+    return result;
+}
+
+/* More than is free must not stand in the log, as it may need as much again in the file. */
+static bool log_is_large(const struct store_thread *thread) {
+    struct statvfs disk;
+    const uint64_t pages = (uint64_t)thread->store->connection.wal_pages;
+    if (pages > STORE_WAL_PAGES) return true;
+    return statvfs(thread->store->dir, &disk) == 0 && pages * STORE_PAGE > (uint64_t)disk.f_bavail * disk.f_frsize;
+}
+
 /* Somebody has put another file in its place, or none: what is written to the old one nobody will ever read. */
 static bool has_moved(struct store_connection *connection) {
     int moved = 0;
@@ -233,9 +251,8 @@ static bool attempt(struct store_thread *thread, char error[STORE_ERROR_MAX]) {
     struct store_connection *connection = &thread->store->connection;
     if (connection->database != NULL && has_moved(connection)) store_disconnect(connection);
     if (!reconnect(thread, error)) return false;
-    int result = commit(thread);
-    if (result == SQLITE_OK && connection->wal_pages > STORE_WAL_PAGES)
-        result = store_checkpoint(connection, SQLITE_CHECKPOINT_PASSIVE);
+    int result = commit_on_full_disk(thread);
+    if (result == SQLITE_OK && log_is_large(thread)) result = store_checkpoint(connection, SQLITE_CHECKPOINT_PASSIVE);
     if (result == SQLITE_OK) return true;
     store_explain(thread->store, connection, result, error);
     if (!leaves_connection_sound(result)) store_disconnect(connection);

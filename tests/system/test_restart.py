@@ -352,6 +352,21 @@ class FullDisk(RestartTest):
         absent.wait_payload(b"after")
         self.assertEqual(absent.payloads(), [b"before", b"h" * 20000, b"after"])
 
+    def test_what_the_log_takes_of_a_small_disk_is_used_again(self):
+        broker = self.small()
+        publisher = self.closing(Paho(broker))
+        for i in range(60):  # three times the disk, to a few topics
+            publisher.publish(f"kept/{i % 3}", bytes([i]) * 100000, 1, retain=True)
+        self.assertEqual(broker.metric("hobnob_store_failures_total"), 0)
+        self.assertEqual(broker.log_lines("cannot write"), [], broker.log())
+        broker.kill()
+        broker.disk.fill()
+        broker.start()  # nothing is left but what the log of the run before takes
+        late = self.closing(Paho(broker))
+        late.subscribe("kept/#", qos=1)
+        late.wait_count(3)
+        self.assertEqual(sorted(late.payloads()), [bytes([i]) * 100000 for i in (57, 58, 59)])
+
     def test_full_disk_and_back_under_load_loses_nothing_acknowledged(self):
         broker = self.small()
         subscriber = self.closing(Exact(broker, "s", 5, follow=("load/#", 2)))
