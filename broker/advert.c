@@ -7,6 +7,7 @@ enum { ORDER_SLACK = 16 };
 
 static void withdraw(struct federation *federation, struct advert *advert) {
     federation->adverts_withdrawn++;
+    federation->advert_bytes -= advert->row.named.size;
     names_remove(&federation->adverts, &advert->row.named);
     row_orphan(federation, &advert->row);
 }
@@ -49,8 +50,10 @@ struct advert *advert_of(struct federation *federation, const char *topic, size_
         free(advert);
         return NULL;
     }
+    federation->advert_bytes += size;
     row_want(federation, &advert->row, true);
-    if (federation->adverts.count > ADVERTS_MAX) withdraw(federation, oldest(federation));
+    while (federation->adverts.count > ADVERTS_MAX || federation->advert_bytes > ADVERT_BYTES_MAX)
+        withdraw(federation, oldest(federation));
     if (!timer_is_set(&federation->advert_timer)) set_timer(federation);
     return advert;
 }

@@ -29,6 +29,7 @@ enum {
     PEER_JOIN_KEEP_MS = 30000,           /* joins outlive a lost link for this long */
     PEER_DECLINE_MAX_MS = 30000,         /* longest a decline counts */
     ADVERTS_MAX = 100000,                /* topics; the one published to longest ago goes first */
+    ADVERT_BYTES_MAX = 64 << 20,         /* and their bytes */
     LINK_CONTROL_MAX = 16 * 1024 * 1024, /* bytes of frames waiting besides publications */
     LINK_YIELD_MS = 1000,                /* how long a dial of ours makes the peer's wait */
     LINK_DIAL_MS = 5000,                 /* from the dial to the end of the TLS handshake */
@@ -136,6 +137,7 @@ struct federation {
 
     uint64_t generation; /* changes with anything after which somebody more may have to be invited */
     uint64_t adverts_withdrawn;
+    size_t advert_bytes;  /* of the topics of adverts */
     uint64_t publication; /* number of the one being published */
     struct timers link_timers, peer_timers, linger_timers, barrier_timers;
     struct timer advert_timer;

@@ -1,6 +1,8 @@
 /* What no client does unless it means harm, or is broken: it hurts itself, and nobody else. */
 #include "mqtt_client.h"
 
+#include "broker/peering.h"
+
 #define FOR_EVER "11 ff ff ff ff"
 
 static struct world world;
@@ -229,6 +231,35 @@ static void short_of_memory_less_may_be_unread(void **state) {
     }
 }
 
+/* ---- what is remembered ---- */
+
+/* Topics that were published to are told to other brokers, and forgotten an hour later. */
+static void long_topics_are_not_all_remembered(void **state) {
+    enum { SIZE = 60000, COUNT = 1500 };
+    struct broker_row_change change;
+    struct client client;
+    uint8_t *packet = malloc(SIZE + 10);
+    size_t adverts = 0;
+    (void)state;
+
+    memset(packet, 'x', SIZE + 10);
+    client_connect(&world, &client, 4, "c");
+    memcpy(packet,
+           (uint8_t[]){0x30, (SIZE + 2) % 128 + 128, (SIZE + 2) / 128 % 128 + 128, (SIZE + 2) / 16384, SIZE >> 8,
+                       SIZE & 255},
+           6);
+    for (int i = 0; i < COUNT; i++) {
+        memcpy(packet + 6, (char[]){(char)('a' + i % 26), (char)('a' + i / 26 % 26), (char)('a' + i / 676)}, 3);
+        say_bytes(&client, packet, SIZE + 6);
+    }
+    assert_int_equal(counters(&world).publications_received, COUNT);
+    while (broker_next_row(world.broker, &change))
+        adverts += change.active;
+    assert_in_range(adverts, 500, (64 << 20) / SIZE);
+    free(packet);
+    client_cut(&client);
+}
+
 /* ---- lines for the log ---- */
 
 static void those_who_break_the_rules_hide_no_warning(void **state) {
@@ -263,6 +294,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(what_a_client_forgot_to_release_costs_it_no_quota, begin, end),
         cmocka_unit_test_setup_teardown(short_of_memory_who_comes_back_brings_no_large_will, begin, end),
         cmocka_unit_test_setup_teardown(short_of_memory_less_may_be_unread, begin, end),
+        cmocka_unit_test_setup_teardown(long_topics_are_not_all_remembered, begin, end),
         cmocka_unit_test_setup_teardown(those_who_break_the_rules_hide_no_warning, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
