@@ -33,7 +33,8 @@ static const char *not_writable_above(const char *path) {
 /* The first 100 bytes are SQLite's header: a name of 16 bytes, and at 60 the version of the schema, big-endian
  * (https://www.sqlite.org/fileformat.html section 1.3). */
 static void check_database(const struct config *config, struct config_faults *faults) {
-    char path[4096];
+    char path[4096], log_path[4104];
+    struct stat log_status;
     uint8_t header[100];
     snprintf(path, sizeof(path), "%s/hobnob.db", config->data_dir);
     FILE *file = fopen(path, "rb");
@@ -41,18 +42,23 @@ static void check_database(const struct config *config, struct config_faults *fa
         config_fault_add(faults, false, config->data_dir_line,
                          "%s cannot be read: %s; let the user that runs hobnobd read and write it (chown)", path,
                          strerror(errno));
-    if (file == NULL) return;
-    const size_t size = fread(header, 1, sizeof(header), file);
-    fclose(file);
+    if (file == NULL && errno != ENOENT) return;
+    const size_t size = file != NULL ? fread(header, 1, sizeof(header), file) : 0;
+    if (file != NULL) fclose(file);
+    snprintf(log_path, sizeof(log_path), "%s-wal", path);
+    if (size == 0 && stat(log_path, &log_status) == 0 && log_status.st_size > 0)
+        config_fault_add(faults, false, config->data_dir_line,
+                         "%s is there, and hobnob.db is missing or empty; put that one back, or both from a backup, or "
+                         "move hobnob.db-wal away and start empty",
+                         log_path);
     if (size == 0) return; /* begun, and never written */
     const uint32_t version = size == sizeof(header) ? (uint32_t)header[60] << 24 | (uint32_t)header[61] << 16 |
                                                           (uint32_t)header[62] << 8 | header[63]
                                                     : 0;
     if (size < sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0)
-        config_fault_add(faults, false, config->data_dir_line,
-                         "%s is damaged; put a copy from a backup in its place, or move it and hobnob.db-wal away and "
-                         "start empty",
-                         path);
+        config_fault_add(
+            faults, false, config->data_dir_line,
+            "%s is damaged; move it and hobnob.db-wal away, then put back all from a backup, or start empty", path);
     else if (version > STORE_SCHEMA_VERSION)
         config_fault_add(faults, false, config->data_dir_line,
                          "%s was written by a newer hobnobd (schema %u, this one knows %d); run that one, or write "

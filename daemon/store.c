@@ -10,6 +10,12 @@
 #define HANGS_MS 30000u /* a slow card takes seconds */
 #define STOP_MS 10000u  /* for store_close() to end the thread, where nobody did so before */
 
+/* SQLite would write the log into the file when it closes it, and delete the log. */
+static void leave_as_it_is(const struct store_connection *connection) {
+    if (connection->database != NULL)
+        sqlite3_db_config(connection->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+}
+
 void store_explain(const struct store *store, const struct store_connection *connection, int result,
                    char error[STORE_ERROR_MAX]) {
     const char *dir = store->dir;
@@ -26,9 +32,10 @@ void store_explain(const struct store *store, const struct store_connection *con
         break;
     case SQLITE_NOTADB:
     case SQLITE_CORRUPT:
+        leave_as_it_is(connection);
         snprintf(error, STORE_ERROR_MAX,
-                 "data_dir %s holds a damaged hobnob.db: put a copy from a backup in its place, or move it and "
-                 "hobnob.db-wal away and start empty; the federation remembers this broker's epoch",
+                 "data_dir %s holds a damaged hobnob.db: move it and hobnob.db-wal away, then put back all from a "
+                 "backup, or start empty; the federation remembers this broker's epoch",
                  dir);
         break;
     case SQLITE_CANTOPEN:
@@ -153,6 +160,7 @@ bool store_connect(const struct store *store, struct store_connection *connectio
     if (open_database(store, connection, error) && configure(store, connection, error) &&
         store_prepare_schema(store, connection, error))
         return true;
+    leave_as_it_is(connection);
     store_disconnect(connection);
     return false;
 }

@@ -84,6 +84,11 @@ static void a_data_dir_that_cannot_be_used(void **state) {
     assert_string_equal(first_fault(QUIET), "");
     write_file("data/hobnob.db", "", 0);
     assert_string_equal(first_fault(QUIET), "");
+    write_file("data/hobnob.db-wal", "log", 3);
+    expect_error(QUIET, "hobnob.db-wal is there, and hobnob.db is missing or empty", "put that one back");
+    unlink(path_of("data/hobnob.db"));
+    expect_error(QUIET, "hobnob.db-wal is there, and hobnob.db is missing or empty", "put that one back");
+    unlink(path_of("data/hobnob.db-wal"));
     write_file("data/hobnob.db", "torn", 4);
     expect_error(QUIET, "hobnob.db is damaged", "start empty");
     header[63] = 99;

@@ -86,7 +86,7 @@ static void damaged_file_is_named_with_a_remedy(void **state) {
         fputs("this is no database, not even a small one\n", stream);
     fclose(stream);
     assert_null(store_open(fixture_data, STORE_SYNC_FULL, error));
-    assert_non_null(strstr(error, "holds a damaged hobnob.db: put a copy from a backup in its place, or move it"));
+    assert_non_null(strstr(error, "holds a damaged hobnob.db: move it and hobnob.db-wal away, then put back"));
 }
 
 static void missing_folder_above_is_named_with_a_remedy(void **state) {
@@ -137,10 +137,61 @@ static void damaged_page_is_found_at_the_start_and_the_file_left_as_it_is(void *
     fclose(stream);
     assert_int_equal(stat(fixture_file, &before), 0);
     assert_null(store_open(fixture_data, STORE_SYNC_FULL, error));
-    assert_non_null(strstr(error, "holds a damaged hobnob.db: put a copy"));
+    assert_non_null(strstr(error, "holds a damaged hobnob.db: move it"));
     assert_int_equal(stat(fixture_file, &after), 0);
     assert_int_equal(after.st_ino, before.st_ino);
     assert_int_equal(after.st_size, before.st_size);
+}
+
+/* The bytes of both files, on the heap. */
+static char *read_both(size_t *size) {
+    char path[128], *bytes = calloc(1, 1u << 20);
+    assert_non_null(bytes);
+    *size = 0;
+    for (int i = 0; i < 2; i++) {
+        snprintf(path, sizeof(path), "%s%s", fixture_file, i == 0 ? "" : "-wal");
+        FILE *stream = fopen(path, "rb");
+        if (stream == NULL) fail_msg("%s is gone", path);
+        *size += fread(bytes + *size, 1, (1u << 20) - *size, stream);
+        fclose(stream);
+    }
+    return bytes;
+}
+
+/* SQLite writes the log into its file when the last connection closes, unless it is told not to. */
+static void log_of_a_file_that_is_refused_is_left_as_it_is(void **state) {
+    (void)state;
+    for (int newer = 0; newer < 2; newer++) {
+        sqlite3 *database = NULL;
+        char command[256];
+        size_t before_size, after_size;
+        one_run();
+        assert_int_equal(sqlite3_open(fixture_file, &database), SQLITE_OK);
+        sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+        assert_int_equal(sqlite3_exec(database,
+                                      newer ? "PRAGMA user_version = 3" : "INSERT INTO numbers VALUES ('other', 1)",
+                                      NULL, NULL, NULL),
+                         SQLITE_OK);
+        sqlite3_close(database);
+        if (!newer) {
+            FILE *stream = fopen(fixture_file, "r+b");
+            assert_non_null(stream);
+            assert_int_equal(fseek(stream, 2 * 4096, SEEK_SET), 0);
+            for (int i = 0; i < 4096; i++)
+                fputc(0x5a, stream);
+            fclose(stream);
+        }
+        char *before = read_both(&before_size);
+        assert_null(store_open(fixture_data, STORE_SYNC_FULL, error));
+        char *after = read_both(&after_size);
+        assert_int_equal(after_size, before_size);
+        assert_memory_equal(after, before, before_size);
+        free(before);
+        free(after);
+        snprintf(command, sizeof(command), "rm -r %s", fixture_data);
+        assert_int_equal(system(command), 0);
+        error[0] = '\0';
+    }
 }
 
 static void run_sql(const char *sql) {
@@ -173,7 +224,7 @@ static void file_that_is_not_as_it_was_left_is_refused_as_damaged(void **state) 
         if (store != NULL && store_raise_epoch(store, &number, error) &&
             store_load(store, fixture_print, &dump, &number, error))
             fail_msg("goes on after %s", changes[i]);
-        if (strstr(error, "holds a damaged hobnob.db: put a copy") == NULL) fail_msg("%s: %s", changes[i], error);
+        if (strstr(error, "holds a damaged hobnob.db: move it") == NULL) fail_msg("%s: %s", changes[i], error);
         store_close(store);
         fclose(dump.stream);
         snprintf(command, sizeof(command), "rm -r %s", fixture_data);
@@ -247,6 +298,7 @@ int main(void) {
         cmocka_unit_test(missing_folder_above_is_named_with_a_remedy),
         ON_DISK(file_of_schema_1_is_migrated_and_keeps_its_epoch),
         ON_DISK(damaged_page_is_found_at_the_start_and_the_file_left_as_it_is),
+        ON_DISK(log_of_a_file_that_is_refused_is_left_as_it_is),
         ON_DISK(file_that_is_not_as_it_was_left_is_refused_as_damaged),
         ON_DISK(file_of_another_program_is_refused_and_left_as_it_is),
         ON_DISK(log_without_its_file_is_refused_and_left_as_it_is),
