@@ -37,10 +37,10 @@ static void check_database(const struct config *config, struct config_faults *fa
     struct stat log_status;
     uint8_t header[100];
     snprintf(path, sizeof(path), "%s/hobnob.db", config->data_dir);
-    FILE *file = fopen(path, "rb");
+    FILE *file = access(path, R_OK | W_OK) == 0 ? fopen(path, "rb") : NULL;
     if (file == NULL && errno != ENOENT)
         config_fault_add(faults, false, config->data_dir_line,
-                         "%s cannot be read: %s; let the user that runs hobnobd read and write it (chown)", path,
+                         "%s cannot be used: %s; let the user that runs hobnobd read and write it (chown)", path,
                          strerror(errno));
     if (file == NULL && errno != ENOENT) return;
     const size_t size = file != NULL ? fread(header, 1, sizeof(header), file) : 0;

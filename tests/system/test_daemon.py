@@ -42,6 +42,36 @@ class Faults(SystemTest):
                 self.refuses(broker.config, "hobnob.yaml:", str(broker.port(listener)), "in use", f"listen.{listener}")
         broker.start()  # the ports are free again: nothing stuck
 
+    def test_check_finds_what_a_start_would(self):
+        port = free_ports(1)[0]
+        newer = bytearray(b"SQLite format 3".ljust(100, b"\0"))
+        newer[63] = 99
+        here = f"127.0.0.1:{port}"
+        for listen, data_dir, files, words in (
+                (f"192.0.2.1:{port}", "data", {}, ("listen.mqtt", "is no address of this host")),
+                ("unix:file", "data", {"file": b"x"}, ("listen.mqtt", "is a file and no socket")),
+                ("unix:no/such", "data", {}, ("listen.mqtt", "cannot be made: No such file")),
+                (here, "file", {"file": b"x"}, ("data_dir", "is there and is no folder")),
+                (here, "no/such", {}, ("data_dir", "cannot be made: No such file")),
+                (here, "data", {"data/hobnob.db": b"torn" * 100}, ("damaged", "start empty")),
+                (here, "data", {"data/hobnob.db": bytes(newer)}, ("hobnob.db", "data_dir")),
+                (here, "data", {"data/hobnob.db-wal": b"log"}, ("hobnob.db-wal", "missing or empty"))):
+            with self.subTest(listen=listen, data_dir=data_dir, files=list(files)):
+                broker = Broker("solo", self.folder())
+                broker.config.write_text(f"name: solo\ndata_dir: {data_dir}\nlisten: {{mqtt: \"{listen}\"}}\nclients: {{anonymous: true}}\n")
+                for name, content in files.items():
+                    (broker.folder / name).parent.mkdir(exist_ok=True)
+                    (broker.folder / name).write_bytes(content)
+                before = sorted(broker.folder.rglob("*"))
+                done = run(HOBNOBD, "--check", broker.config, env=environment())
+                self.assertEqual((done.returncode, done.stderr), (1, ""), done.stdout)
+                for word in words:
+                    self.assertIn(word, done.stdout)
+                self.assertEqual(sorted(broker.folder.rglob("*")), before, "nothing is made")
+                self.refuses(broker.config, *words)
+                for name, content in files.items():
+                    self.assertEqual((broker.folder / name).read_bytes(), content, "left as it was")
+
     def test_a_port_that_needs_rights(self):
         broker = single(self)
         broker.edit(r"mqtt: 127.0.0.1:\d+", "mqtt: 127.0.0.1:1")
