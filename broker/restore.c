@@ -11,7 +11,7 @@
 struct known {
     uint64_t number;
     struct session *session;
-    bool was_connected;      /* the session: its absence begins now */
+    bool changed;            /* the session: its absence begins now, or is shorter than it was to be */
     struct message *message; /* with a reference of its own */
     UT_hash_handle hh;
 };
@@ -124,10 +124,11 @@ static enum outcome restore_session(struct broker *broker, uint64_t now_ms, cons
     known->session = session_new(broker, record->client_id.bytes, record->client_id.size);
     if (known->session == NULL) return MEMORY_SHORT;
     if (set_principal(known->session, &record->user_name) != 0) return MEMORY_SHORT;
-    known->was_connected = is_of_a_connected(record);
     known->session->number = record->session;
     known->session->durable = true;
-    known->session->expiry_s = record->expiry_s;
+    known->session->expiry_s =
+        record->expiry_s < broker->limits.session_expiry_max_s ? record->expiry_s : broker->limits.session_expiry_max_s;
+    known->changed = is_of_a_connected(record) || known->session->expiry_s < record->expiry_s;
     if (record->has_will) {
         known->session->will = message_of(broker, now_ms, &record->will, record->session);
         if (known->session->will == NULL) return MEMORY_SHORT;
@@ -245,7 +246,7 @@ static void end_sessions(struct broker *broker, uint64_t now_ms) {
 
     HASH_ITER(hh, broker->restoring->sessions, known, next) {
         struct session *session = known->session;
-        if (session != NULL && known->was_connected) durable_session(broker, now_ms, session);
+        if (session != NULL && known->changed) durable_session(broker, now_ms, session);
         HASH_DEL(broker->restoring->sessions, known);
         free(known);
     }

@@ -7,10 +7,17 @@
 #define FOR_EVER "11 ff ff ff ff"
 #define AN_HOUR "11 00 00 0e 10"
 
+static int64_t wall_offset_ms; /* of the run under way */
+
+HELPER void set_wall(struct world *world, int64_t offset_ms) {
+    wall_offset_ms = offset_ms;
+    broker_set_wall_offset(world->broker, offset_ms);
+}
+
 HELPER void world_durable(struct world *world) {
     *world = (struct world){.now = 1000000000, .options.durable = true};
     world_begin(world);
-    broker_set_wall_offset(world->broker, 1700000000000);
+    set_wall(world, 1700000000000);
 }
 
 /* The records made so far reach the disk. */
@@ -26,14 +33,14 @@ HELPER void disk(struct world *world, struct model_store *store) {
 
 /* The broker dies, and another begins after away_ms, by a monotonic clock of its own. */
 HELPER void restart(struct world *world, const struct model_store *store, uint64_t away_ms) {
-    uint64_t wall = 1700000000000 + world->now + away_ms;
+    uint64_t wall = (uint64_t)wall_offset_ms + world->now + away_ms;
 
     broker_free(world->broker);
     world->now = 5000000000;
     world->options.epoch++;
     world->broker = broker_new(&world->options, world->now);
     assert_non_null(world->broker);
-    broker_set_wall_offset(world->broker, (int64_t)(wall - world->now));
+    set_wall(world, (int64_t)(wall - world->now));
     model_restore(store, world->broker, world->now);
 }
 

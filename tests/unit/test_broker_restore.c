@@ -235,11 +235,45 @@ static void the_second_crash_does_not_prolong_an_absence(void **state) {
     restart(&world, &store, 1000);
     disk(&world, &store);
     restart(&world, &store, 3599000);
+    pass(&world, 999);
     assert_int_equal(counters(&world).sessions, 1);
-    pass(&world, 1001);
+    pass(&world, 1);
     assert_int_equal(counters(&world).sessions, 0);
     model_free(&store);
     world_end(&world);
+}
+
+static void a_lower_limit_of_session_expiry_holds_for_those_of_before(void **state) {
+    static const char *const lives[] = {"11 ff ff ff ff", "11 00 01 51 80"}; /* for ever, a day */
+    (void)state;
+
+    for (unsigned i = 0; i < 4; i++) {
+        struct world world;
+        struct client client;
+        struct model_store store = {0};
+        world_durable(&world);
+        broker_free(world.broker);
+        world.options.limits.session_expiry_max_s = UINT32_MAX;
+        world.broker = broker_new(&world.options, world.now);
+        set_wall(&world, wall_offset_ms);
+        connect_for(&world, &store, &client, &(struct connect){.id = "c", .resume = true, .properties = lives[i % 2]},
+                    "connack *");
+        if (i < 2) client_cut(&client); /* absent before the crash, or from it on */
+        if (i >= 2) client_forget(&client);
+        disk(&world, &store);
+        world.options.limits.session_expiry_max_s = 100;
+        restart(&world, &store, 1000);
+        disk(&world, &store);
+        pass(&world, 60000);
+        assert_int_equal(counters(&world).sessions, 1);
+        restart(&world, &store, 0); /* and another start does not prolong it */
+        pass(&world, 39999);
+        assert_int_equal(counters(&world).sessions, 1);
+        pass(&world, 1);
+        assert_int_equal(counters(&world).sessions, 0);
+        model_free(&store);
+        world_end(&world);
+    }
 }
 
 static void wills_are_due_after_the_crash(void **state) {
@@ -475,6 +509,7 @@ int main(void) {
         cmocka_unit_test(a_session_ends_when_it_would_have),
         cmocka_unit_test(the_absence_of_who_was_connected_begins_with_the_start),
         cmocka_unit_test(the_second_crash_does_not_prolong_an_absence),
+        cmocka_unit_test(a_lower_limit_of_session_expiry_holds_for_those_of_before),
         cmocka_unit_test(wills_are_due_after_the_crash),
         cmocka_unit_test(a_client_that_comes_back_in_time_stops_its_will),
         cmocka_unit_test(other_brokers_are_told_of_filters_and_retained_topics),
