@@ -152,7 +152,7 @@ static struct route *place(struct routes *routes, struct route *route, uint64_t 
 }
 
 struct route *routes_find(struct routes *routes, const char *topic, size_t size, struct route_hint *hint) {
-    uint64_t generation = subs_generation(routes->subs), hash = 0;
+    uint64_t generation = subs_generation(routes->subs), hash;
     struct route *route = routes_hints(routes, hint, topic, size) ? hint->route : NULL;
 
     if (route != NULL) {

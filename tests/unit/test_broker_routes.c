@@ -219,6 +219,34 @@ static void what_is_kept_is_bounded_and_hints_end_with_it(void **state) {
     assert_non_null(routes_find(fixture->routes, "first", 5, &hint));
 }
 
+static void a_topic_found_again_by_its_hint_is_not_kept_twice(void **state) {
+    enum { CROWD = ROUTE_BYTES_MAX / 2 / sizeof(struct receiver), TOPICS = 2 * ROUTES_BYTES_MAX / ROUTE_BYTES_MAX - 2 };
+    struct fixture *fixture = *state;
+    struct subscriber *crowd = calloc(CROWD, sizeof *crowd);
+    struct route_hint hint = {0};
+    char topic[32];
+
+    for (unsigned i = 0; i < CROWD; i++)
+        subs_add(fixture->subs, "#", 1, &crowd[i], &(struct subscription){0});
+    for (int i = 0; i < 3; i++)
+        routes_find(fixture->routes, "first", 5, &hint);
+    for (unsigned i = 0; i < 2 * TOPICS; i++) {
+        snprintf(topic, sizeof topic, "topic/%u", i / 2);
+        routes_find(fixture->routes, topic, strlen(topic), &fixture->hints[0]);
+    }
+    assert_int_equal(routes_count(fixture->routes), TOPICS + 1);
+    assert_true(routes_hints(fixture->routes, &hint, "first", 5));
+    subs_remove(fixture->subs, "#", 1, &crowd[0]);
+    for (int i = 0; i < 4; i++) {
+        routes_find(fixture->routes, "first", 5, &hint); /* at first the change leaves no room, and all are dropped */
+        assert_true(routes_count(fixture->routes) <= 1);
+    }
+    assert_true(routes_hints(fixture->routes, &hint, "first", 5));
+    for (unsigned i = 1; i < CROWD; i++)
+        subs_remove(fixture->subs, "#", 1, &crowd[i]);
+    free(crowd);
+}
+
 static void a_route_too_large_to_keep_is_found_all_the_same(void **state) {
     struct fixture *fixture = *state;
     unsigned count = ROUTE_BYTES_MAX / sizeof(struct receiver) + 1;
@@ -243,6 +271,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_topic_is_kept_from_its_second_publication_on, begin, end),
         cmocka_unit_test_setup_teardown(a_hint_is_for_its_topic_alone, begin, end),
         cmocka_unit_test_setup_teardown(what_is_kept_is_bounded_and_hints_end_with_it, begin, end),
+        cmocka_unit_test_setup_teardown(a_topic_found_again_by_its_hint_is_not_kept_twice, begin, end),
         cmocka_unit_test_setup_teardown(a_route_too_large_to_keep_is_found_all_the_same, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
