@@ -28,8 +28,8 @@ static void dump_outgoing(struct broker *broker, const struct session *session, 
 }
 
 static void dump_received(struct broker *broker, const struct session *session) {
-    for (uint32_t i = 0; i < session->received_count; i++)
-        durable_received(broker, session, session->received[i]);
+    for (uint16_t id = session_received_next(session, 0); id != 0; id = session_received_next(session, id))
+        durable_received(broker, session, id);
 }
 
 void dump_session(struct broker *broker, uint64_t now_ms, struct session *session) {

@@ -47,7 +47,7 @@ struct session {
     uint32_t in_air, inflight_count, queue_count;
     uint64_t queue_bytes;
 
-    uint16_t *received; /* QoS 2 packet ids between PUBLISH and PUBREL, ascending */
+    uint16_t *received; /* QoS 2 packet ids between PUBLISH and PUBREL: see received.c */
     uint32_t received_count, received_capacity;
 
     struct message *will; /* NULL if none */
@@ -151,5 +151,7 @@ enum received_result session_received_add(struct session *session, uint16_t pack
 bool session_received_has(const struct session *session, uint16_t packet_id);
 /* False if it was not there. */
 bool session_received_remove(struct session *session, uint16_t packet_id);
+/* The lowest above this one, of 0 the first; 0 if there is none. */
+uint16_t session_received_next(const struct session *session, uint16_t after);
 
 #endif
