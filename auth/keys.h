@@ -19,8 +19,7 @@ enum auth_result {
     AUTH_NO_MEMORY = -1,
     AUTH_MALFORMED = -2, /* not PEM, not P-256, not base64 ... */
     AUTH_NO_PRIVATE_KEY = -3,
-    AUTH_REFUSED = -4,  /* well-formed and not valid: see the reason that came with it */
-    AUTH_TOO_SMALL = -5 /* the caller's buffer */
+    AUTH_REFUSED = -4 /* well-formed and not valid: see the reason that came with it */
 };
 
 struct auth_key; /* a public key, or a pair */

@@ -64,8 +64,6 @@ struct broker_limits {
                                withdrawn: 3,600 */
 };
 
-enum broker_access { BROKER_ALLOW, BROKER_DENY };
-
 /* What the transport knows of the far end. */
 struct broker_origin {
     const char *address;          /* text, for listings and notes; copied */

@@ -281,12 +281,6 @@ void client_fault(struct broker *broker, uint64_t now_ms, struct client *client,
     client_end(broker, now_ms, client, reason, WILL_DUE);
 }
 
-void client_fault_because(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason,
-                          const char *why) {
-    client->why = why;
-    client_fault(broker, now_ms, client, reason);
-}
-
 void client_limit(struct broker *broker, uint64_t now_ms, struct client *client, enum broker_at limit,
                   enum mqtt_reason reason, const char *why) {
     const struct session *session = client->session;

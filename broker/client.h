@@ -78,10 +78,8 @@ void client_end(struct broker *broker, uint64_t now_ms, struct client *client, e
                 enum will_fate fate);
 /* The client broke the rules: counted, noted and ended. */
 void client_fault(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason);
-/* The same, with words of its own for the Reason String: static, at most MQTT_REASON_STRING_MAX bytes. */
-void client_fault_because(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason,
-                          const char *why);
-/* The client went beyond a limit: counted, noted and ended. why as above, or NULL. */
+/* The client went beyond a limit: counted, noted and ended. why: words of its own for the Reason String, static, at
+ * most MQTT_REASON_STRING_MAX bytes, or NULL. */
 void client_limit(struct broker *broker, uint64_t now_ms, struct client *client, enum broker_at limit,
                   enum mqtt_reason reason, const char *why);
 /* CONNECT is accepted. */

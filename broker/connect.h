@@ -16,9 +16,6 @@ void connect_refuse(struct broker *broker, uint64_t now_ms, struct client *clien
  * still has to say; size 0: nothing. */
 void connect_admit(struct broker *broker, uint64_t now_ms, struct client *client, struct mqtt_connect *connect,
                    struct mqtt_view auth_data);
-/* record: which it waits for, 0 if none. */
-void connect_send_connack(struct broker *broker, struct client *client, const struct mqtt_connack *connack,
-                          uint64_t record);
 /* Borrows from both. */
 struct broker_applicant connect_applicant(const struct client *client, const struct mqtt_connect *connect);
 

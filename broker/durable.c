@@ -50,14 +50,6 @@ struct record durable_session_record(const struct broker *broker, uint64_t now_m
     return record;
 }
 
-struct record durable_subscription_record(const struct session *session, const struct filter *filter) {
-    return (struct record){.type = RECORD_SUBSCRIPTION,
-                           .session = session->number,
-                           .filter = text_of(filter->text, filter->size),
-                           .options = filter->options,
-                           .identifier = filter->identifier};
-}
-
 struct record durable_queued_record(const struct session *session, const struct outgoing *outgoing) {
     return (struct record){
         .type = RECORD_QUEUED,
@@ -110,11 +102,12 @@ void durable_session_end(struct broker *broker, struct session *session) {
 }
 
 void durable_subscribed(struct broker *broker, const struct session *session, const struct filter *filter) {
-    struct record record;
-
     if (!session->durable) return;
-    record = durable_subscription_record(session, filter);
-    journal_add(&broker->journal, &record);
+    journal_add(&broker->journal, &(struct record){.type = RECORD_SUBSCRIPTION,
+                                                   .session = session->number,
+                                                   .filter = text_of(filter->text, filter->size),
+                                                   .options = filter->options,
+                                                   .identifier = filter->identifier});
 }
 
 void durable_unsubscribed(struct broker *broker, const struct session *session, const struct filter *filter) {

@@ -36,7 +36,6 @@ void durable_retained_end(struct broker *broker, const struct message *message);
 struct record durable_publication_record(const struct broker *broker, uint64_t now_ms, enum record_type type,
                                          const struct message *message);
 struct record durable_session_record(const struct broker *broker, uint64_t now_ms, const struct session *session);
-struct record durable_subscription_record(const struct session *session, const struct filter *filter);
 struct record durable_queued_record(const struct session *session, const struct outgoing *outgoing);
 
 #endif

@@ -12,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-void connect_send_connack(struct broker *broker, struct client *client, const struct mqtt_connack *connack,
-                          uint64_t record) {
+/* record: which it waits for, 0 if none. */
+static void send_connack(struct broker *broker, struct client *client, const struct mqtt_connack *connack,
+                         uint64_t record) {
     uint8_t packet[MQTT_LARGE_MAX];
     size_t size = mqtt_encode_connack(packet, client->version, connack);
 
@@ -39,7 +40,7 @@ void connect_refuse(struct broker *broker, uint64_t now_ms, struct client *clien
     note_refused(broker, client, connect, reason);
     client->told = true;
     client->version = version;
-    if (version != 0) connect_send_connack(broker, client, &connack, 0);
+    if (version != 0) send_connack(broker, client, &connack, 0);
     client_end(broker, now_ms, client, MQTT_SUCCESS, WILL_DROPPED);
 }
 
@@ -179,7 +180,7 @@ static void accept(struct broker *broker, uint64_t now_ms, struct client *client
                    const struct mqtt_connack *connack, uint64_t record) {
     client_accepted(broker, client);
     note_connected(broker, client, connect, connack->session_present);
-    connect_send_connack(broker, client, connack, record);
+    send_connack(broker, client, connack, record);
     session_pump(broker, now_ms, client->session);
 }
 

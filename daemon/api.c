@@ -49,7 +49,8 @@ static json_t *id_string(const uint8_t id[16]) {
     return json_string(text);
 }
 
-void api_format_address(const struct gossip_address *address, char out[64]) {
+/* "ip:port", "[ip]:port", or "" for none. */
+static void format_address(const struct gossip_address *address, char out[64]) {
     char ip[INET6_ADDRSTRLEN] = "";
     out[0] = '\0';
     if (address->family == 0 ||
@@ -60,7 +61,7 @@ void api_format_address(const struct gossip_address *address, char out[64]) {
 
 static json_t *address_json(const struct gossip_address *address) {
     char text[64];
-    api_format_address(address, text);
+    format_address(address, text);
     return text[0] == '\0' ? json_null() : json_string(text);
 }
 

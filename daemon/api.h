@@ -22,7 +22,4 @@ struct server;
 /* Appends the JSON of that name; false if there is none of that name. */
 bool api_write(const struct server *server, const char *name, size_t name_size, struct text *out);
 
-/* "ip:port", "[ip]:port", or "" for none. */
-void api_format_address(const struct gossip_address *address, char out[64]);
-
 #endif

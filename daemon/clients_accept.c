@@ -90,13 +90,10 @@ static void set_polling(struct listener *listener, bool polling) {
         uv_poll_stop(&listener->poll);
 }
 
-void listeners_resume(struct clients *clients) {
+static void on_pause_over(uv_timer_t *timer) {
+    const struct clients *clients = timer->data;
     for (size_t i = 0; i < clients->listener_count; i++)
         set_polling(clients->listeners[i], true);
-}
-
-static void on_pause_over(uv_timer_t *timer) {
-    listeners_resume(timer->data);
 }
 
 static void on_acceptable(uv_poll_t *poll, int status, int events) {

@@ -144,7 +144,6 @@ void connection_drop_layers(struct connection *connection);
 /* False on failure, and then error is one line with the remedy. */
 bool listeners_open(struct clients *clients, char error[SERVER_ERROR_MAX]);
 void listeners_close(struct clients *clients);
-void listeners_resume(struct clients *clients);
 
 /* ---- clients_arrive.c ---- */
 

@@ -25,7 +25,6 @@ struct datagrams {
     bool closing;
     size_t endpoint_count;
     struct endpoint *endpoints[CONFIG_LISTENERS_MAX];
-    struct datagrams_counters counters;
     char read_buffer[READ_SIZE];
 };
 
@@ -48,7 +47,8 @@ bool datagrams_address_from(const struct sockaddr *from, struct gossip_address *
     return to->family != 0;
 }
 
-void datagrams_address_to(const struct gossip_address *from, bool mapped, struct sockaddr_storage *to) {
+/* mapped: an IPv4 address is to be sent to through a socket of family 6. */
+static void address_to(const struct gossip_address *from, bool mapped, struct sockaddr_storage *to) {
     struct sockaddr_in *v4 = (struct sockaddr_in *)to;
     struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)to;
     memset(to, 0, sizeof(*to));
@@ -89,15 +89,11 @@ void datagrams_send(struct datagrams *datagrams, const struct gossip_address *to
         char *out; /* libuv only reads it */
     } text = {.in = bytes};
     const uv_buf_t buffer = uv_buf_init(text.out, (unsigned)size);
-    if (endpoint != NULL) datagrams_address_to(to, endpoint->v6, &address);
+    if (endpoint != NULL) address_to(to, endpoint->v6, &address);
     const int result =
         endpoint != NULL ? uv_udp_try_send(&endpoint->udp, &buffer, 1, (struct sockaddr *)&address) : UV_EAFNOSUPPORT;
-    if (result >= 0) {
-        datagrams->counters.sent++;
-        return;
-    }
-    datagrams->counters.not_sent++;
-    log_text(datagrams->server->log, LOG_LEVEL_DEBUG, "not_sent", "a datagram: %s", uv_strerror(result));
+    if (result < 0)
+        log_text(datagrams->server->log, LOG_LEVEL_DEBUG, "not_sent", "a datagram: %s", uv_strerror(result));
 }
 
 static void on_room(uv_handle_t *handle, size_t suggested_size, uv_buf_t *buffer) {
@@ -113,14 +109,9 @@ static void on_datagram(uv_udp_t *udp, ssize_t size, const uv_buf_t *buffer, con
     (void)flags;
     if (size <= 0 || from == NULL || !datagrams_address_from(from, &address))
         return; /* an ICMP error of an earlier send, or nothing more to read */
-    datagrams->counters.received++;
     server_tell_wall(server);
     node_datagram(server->node, server_now_ms(server), &address, (const uint8_t *)buffer->base, (size_t)size);
     server_pump(server);
-}
-
-void datagrams_read_counters(const struct datagrams *datagrams, struct datagrams_counters *out) {
-    *out = datagrams->counters;
 }
 
 /* ---- opening and closing ---- */

@@ -184,7 +184,8 @@ static void write_rows(const struct row *rows, size_t count, const void *numbers
     }
 }
 
-void metrics_write_label(const char *value, struct text *out) {
+/* Appends the text as the value of a label: backslash, quote and newline escaped. */
+static void write_label(const char *value, struct text *out) {
     for (; *value != '\0'; value++) {
         if (*value == '\\' || *value == '"') text_append(out, "\\", 1);
         if (*value == '\n')
@@ -198,7 +199,7 @@ void metrics_write_label(const char *value, struct text *out) {
 static void write_peer(const struct link_info *link, struct text *out) {
     text_add(out, "{peer=\"");
     if (link->name[0] != '\0')
-        metrics_write_label(link->name, out);
+        write_label(link->name, out);
     else
         for (size_t i = 0; i < sizeof link->peer.bytes; i++)
             text_add(out, "%02x", link->peer.bytes[i]);
@@ -289,9 +290,9 @@ static void write_store(const struct store_state *store, struct text *out) {
 void metrics_write(const struct metrics *metrics, struct text *out) {
     head(out, "hobnob_build_info", GAUGE, "Always 1; the version and the broker's name are in the labels.");
     text_add(out, "hobnob_build_info{version=\"");
-    metrics_write_label(metrics->version, out);
+    write_label(metrics->version, out);
     text_add(out, "\",name=\"");
-    metrics_write_label(metrics->name, out);
+    write_label(metrics->name, out);
     text_add(out, "\"} 1\n");
     head(out, "hobnob_uptime_seconds", GAUGE, "Seconds since the start.");
     text_add(out, "hobnob_uptime_seconds %" PRIu64 ".%03" PRIu64 "\n", metrics->uptime_ms / 1000,

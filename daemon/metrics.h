@@ -35,7 +35,4 @@ struct metrics {
 /* Appends all of it. Check out->failed. */
 void metrics_write(const struct metrics *metrics, struct text *out);
 
-/* Appends the text as the value of a label: backslash, quote and newline escaped. */
-void metrics_write_label(const char *value, struct text *out);
-
 #endif

@@ -61,7 +61,7 @@ struct store {
 
 #define STORE_PAGE 4096u
 #define STORE_NUMBER_MAX (UINT64_C(1) << 62) /* no number ever comes this far: one that has is damage */
-#define STORE_WAL_PAGES 4096 /* of the write-ahead log, 16 MiB; then it is put into the file */
+#define STORE_WAL_PAGES 4096                 /* of the write-ahead log, 16 MiB; then it is put into the file */
 
 /* ---- store.c: connections; results are SQLite's ---- */
 

@@ -197,11 +197,6 @@ void tls_certificates_read(struct tls_certificates *certificates, const struct c
     }
     SSL_CTX_free(certificates->context);
     certificates->context = reading.context;
-    certificates->asks_for_certificates = config->tls.client_ca.path != NULL;
-}
-
-bool tls_certificates_good(const struct tls_certificates *certificates) {
-    return certificates->context != NULL;
 }
 
 struct tls_certificates *tls_certificates_new(void) {

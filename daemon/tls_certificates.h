@@ -19,7 +19,5 @@ void tls_certificates_free(struct tls_certificates *certificates);
  * everything stays as it was. wall_s: seconds since 1970, for warnings of what has expired. */
 void tls_certificates_read(struct tls_certificates *certificates, const struct config *config, int64_t wall_s,
                            struct config_faults *faults);
-/* True once they were read without errors. */
-bool tls_certificates_good(const struct tls_certificates *certificates);
 
 #endif

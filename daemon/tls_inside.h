@@ -5,9 +5,8 @@
 #include <openssl/ssl.h>
 
 struct tls_certificates {
-    SSL_CTX *context;           /* of new connections; NULL until files were read. Older ones hold their own */
-    BIO_METHOD *memory;         /* by which OpenSSL reads and writes (tls_stream.c) */
-    bool asks_for_certificates; /* context does */
+    SSL_CTX *context;   /* of new connections; NULL until files were read. Older ones hold their own */
+    BIO_METHOD *memory; /* by which OpenSSL reads and writes (tls_stream.c) */
 };
 
 /* NULL when memory is short. */

@@ -95,13 +95,6 @@ bool rows_delete(struct rows *rows, enum gossip_row_kind kind, const char *filte
     return true;
 }
 
-size_t rows_count_kind(const struct rows *rows, enum gossip_row_kind kind) {
-    size_t from, to;
-    rows_find(rows, kind, "", 0, &from);
-    rows_find(rows, (enum gossip_row_kind)(kind + 1), "", 0, &to);
-    return to - from;
-}
-
 bool rows_copy(const struct rows *from, struct rows *to) {
     for (size_t i = 0; i < from->count; i++) {
         const struct row *row = from->items[i];

@@ -26,7 +26,6 @@ struct row *row_new(enum gossip_row_kind kind, const char *filter, size_t size);
 bool rows_reserve(struct rows *rows, size_t more);
 bool rows_put_made(struct rows *rows, struct row *row);
 bool rows_delete(struct rows *rows, enum gossip_row_kind kind, const char *filter, size_t size);
-size_t rows_count_kind(const struct rows *rows, enum gossip_row_kind kind);
 bool rows_copy(const struct rows *from, struct rows *to);
 
 /* The checkpoint: rows in order, each its kind (1 byte), size (2 bytes, big-endian) and bytes. One state has one

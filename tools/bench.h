@@ -13,7 +13,7 @@
 struct bench_plan {
     const char *host, *port;
     const char *subscriber_host, *subscriber_port; /* of the subscribers' broker; NULL: the same */
-    const char *user, *password; /* NULL: none */
+    const char *user, *password;                   /* NULL: none */
     uint8_t version, qos;
     uint32_t topics, publishers, subscribers; /* the latter two of each topic */
     const char *prefix;                       /* of the topics and client ids */

@@ -20,7 +20,8 @@ static bool parse_digits(const char *text, char **end, int64_t *value) {
     return at != text;
 }
 
-bool when_parse_duration(const char *text, int64_t *seconds) {
+/* "90d", "12h", "30min", "45s", "2w", "1y" (365 days): seconds, 1 to 100 years. */
+static bool parse_duration(const char *text, int64_t *seconds) {
     static const struct {
         const char *unit;
         int64_t seconds;
@@ -61,7 +62,7 @@ bool when_parse_time(const char *text, int64_t *time_s) {
 
 bool when_parse_end(const char *text, int64_t now_s, int64_t *time_s) {
     int64_t seconds;
-    if (when_parse_duration(text, &seconds)) {
+    if (parse_duration(text, &seconds)) {
         *time_s = now_s + seconds;
         return *time_s <= TIME_MAX_S;
     }

@@ -9,8 +9,6 @@ struct when_text {
     char text[64];
 };
 
-/* "90d", "12h", "30min", "45s", "2w", "1y" (365 days): seconds, 1 to 100 years. */
-bool when_parse_duration(const char *text, int64_t *seconds);
 /* "2027-01-31", "2027-01-31T12:00:00Z" (both UTC) or seconds since 1970. */
 bool when_parse_time(const char *text, int64_t *time_s);
 /* An end: a duration from now_s, or a time. */

@@ -389,14 +389,6 @@ bool sim_client_idle(const struct sim_client *client) {
     return idle;
 }
 
-uint64_t sim_client_connects(const struct sim_client *client) {
-    return client->connects;
-}
-
-uint8_t sim_client_last_reason(const struct sim_client *client) {
-    return client->last_reason;
-}
-
 uint64_t sim_client_violations(const struct sim_client *client) {
     return client->violations;
 }

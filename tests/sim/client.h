@@ -47,9 +47,6 @@ bool sim_client_is_persistent(const struct sim_client *client);
 uint64_t sim_client_sessions(const struct sim_client *client);
 /* Nothing asked for is unanswered. */
 bool sim_client_idle(const struct sim_client *client);
-/* CONNACKs with success, and why the last connection was refused or ended by the broker (reason code), 0 if not. */
-uint64_t sim_client_connects(const struct sim_client *client);
-uint8_t sim_client_last_reason(const struct sim_client *client);
 /* Times at which the broker answered something that the protocol does not allow. */
 uint64_t sim_client_violations(const struct sim_client *client);
 

@@ -48,8 +48,7 @@ struct sim_client {
     size_t flight_count;
     uint8_t received[65536 / 8]; /* QoS 2 packet ids received and not released */
 
-    uint64_t connects, sessions, violations;
-    uint8_t last_reason;
+    uint64_t sessions, violations;
 };
 
 void sim_client_receive(struct sim_client *client, const uint8_t *bytes, size_t size);

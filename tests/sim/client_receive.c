@@ -62,13 +62,11 @@ static void on_connack(struct sim_client *client, struct packet_view *view) {
         return;
     }
     if (reason != 0) {
-        client->last_reason = reason;
         trace_line(client->trace, now_us(client), client->id, "is refused, reason 0x%02x", reason);
         return; /* the broker closes */
     }
     if (present && !client->options.persistent) violation(client, "session present after a clean start");
     client->state = CLIENT_CONNECTED;
-    client->connects++;
     trace_line(client->trace, now_us(client), client->id, "is connected, session %s", present ? "present" : "new");
     if (present)
         session_present(client);
@@ -195,8 +193,8 @@ static void on_packet(struct sim_client *client, struct packet_view *view) {
     case PACKET_UNSUBACK: on_unsuback(client, view); break;
     case PACKET_PINGRESP: client->ping_unanswered = false; break;
     case PACKET_DISCONNECT:
-        client->last_reason = view->at < view->end ? view_u8(view) : 0;
-        trace_line(client->trace, now_us(client), client->id, "is sent away, reason 0x%02x", client->last_reason);
+        trace_line(client->trace, now_us(client), client->id, "is sent away, reason 0x%02x",
+                   view->at < view->end ? view_u8(view) : 0);
         break;
     default: violation(client, "a packet that only clients send"); break;
     }

@@ -31,10 +31,6 @@ uint64_t heap_now_us(const struct heap *heap) {
     return heap->now_us;
 }
 
-size_t heap_count(const struct heap *heap) {
-    return heap->count;
-}
-
 uint64_t heap_fired(const struct heap *heap) {
     return heap->fired;
 }

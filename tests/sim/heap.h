@@ -26,7 +26,6 @@ struct heap *heap_new(void);
 void heap_free(struct heap *heap);
 
 uint64_t heap_now_us(const struct heap *heap);
-size_t heap_count(const struct heap *heap);
 uint64_t heap_fired(const struct heap *heap); /* events so far */
 
 /* In delay_us from now. */

@@ -24,7 +24,6 @@
 #endif
 
 #define NET_NODES_MAX 40
-#define NET_EVENTS_MAX 4096
 
 /* ---- crypto ---- */
 
