@@ -35,13 +35,13 @@ bool admission_topic_denied(const char *topic, size_t size) {
 enum mqtt_reason admission_topic(struct broker *broker, const struct client *client, const char *topic, size_t size,
                                  enum mqtt_reason reason) {
     if (size > broker->limits.topic_size_max) {
-        limit_reached(broker, BROKER_AT_TOPIC_SIZE_MAX, "a topic of %zu bytes of the client at %s refused", size,
-                      client->origin.address);
+        limit_reached(broker, BROKER_AT_TOPIC_SIZE_MAX, "a topic of %zu bytes of client '%.*s' at %s refused", size,
+                      CLIENT_WHO(client));
         return reason;
     }
     if (topic_levels(topic, size) > broker->limits.topic_levels_max) {
-        limit_reached(broker, BROKER_AT_TOPIC_LEVELS_MAX, "a topic of %zu levels of the client at %s refused",
-                      topic_levels(topic, size), client->origin.address);
+        limit_reached(broker, BROKER_AT_TOPIC_LEVELS_MAX, "a topic of %zu levels of client '%.*s' at %s refused",
+                      topic_levels(topic, size), CLIENT_WHO(client));
         return reason;
     }
     return MQTT_SUCCESS;
@@ -54,13 +54,13 @@ enum mqtt_reason admission_subscription(struct broker *broker, const struct sess
 
     if (reason != MQTT_SUCCESS || session_holds(broker, session, filter, size)) return reason;
     if (session->filters.count >= broker->limits.subscriptions_per_client) {
-        limit_reached(broker, BROKER_AT_SUBSCRIPTIONS, "a subscription of the client at %s refused",
-                      client->origin.address);
+        limit_reached(broker, BROKER_AT_SUBSCRIPTIONS, "a subscription of client '%.*s' at %s refused",
+                      CLIENT_WHO(client));
         return MQTT_QUOTA_EXCEEDED;
     }
     if (broker->memory_short) {
-        limit_reached(broker, BROKER_AT_MEMORY_BYTES_MAX, "a subscription of the client at %s refused",
-                      client->origin.address);
+        limit_reached(broker, BROKER_AT_MEMORY_BYTES_MAX, "a subscription of client '%.*s' at %s refused",
+                      CLIENT_WHO(client));
         return MQTT_QUOTA_EXCEEDED;
     }
     return MQTT_SUCCESS;
@@ -73,7 +73,7 @@ static bool is_delete(const struct mqtt_publish *publish) {
 
 static struct verdict memory_verdict(struct broker *broker, const struct client *client,
                                      const struct mqtt_publish *publish) {
-    limit_reached(broker, BROKER_AT_MEMORY_BYTES_MAX, "a publication of the client at %s %s", client->origin.address,
+    limit_reached(broker, BROKER_AT_MEMORY_BYTES_MAX, "a publication of client '%.*s' at %s %s", CLIENT_WHO(client),
                   publish->qos > 0 ? "refused" : "dropped");
     return (struct verdict){.admission = publish->qos > 0 ? ADMISSION_REFUSED : ADMISSION_DROPPED,
                             .reason = MQTT_QUOTA_EXCEEDED,
@@ -108,8 +108,8 @@ struct verdict admission_check(struct broker *broker, const struct client *clien
     struct verdict verdict = {ADMISSION_GRANTED, MQTT_SUCCESS, NULL};
 
     if (publish->qos > 0 && client->version >= MQTT_50 && unacknowledged(client) >= broker->limits.inflight_max) {
-        limit_reached(broker, BROKER_AT_INFLIGHT_MAX, "client at %s closed, it sent more at once than it may",
-                      client->origin.address);
+        limit_reached(broker, BROKER_AT_INFLIGHT_MAX, "client '%.*s' at %s closed, it sent more at once than it may",
+                      CLIENT_WHO(client));
         return (struct verdict){ADMISSION_CLOSED, MQTT_RECEIVE_MAX_EXCEEDED, NULL}; /* section 3.3.4 */
     }
     if (!topic_known) verdict = topic_verdict(broker, client, publish);

@@ -172,8 +172,8 @@ void client_send(struct broker *broker, struct client *client, const void *packe
         return;
     }
     if (full && client->doom == 0) {
-        limit_reached(broker, BROKER_AT_OUTPUT_BYTES_MAX, "client at %s closed, it asks and never reads the answers",
-                      client->origin.address);
+        limit_reached(broker, BROKER_AT_OUTPUT_BYTES_MAX,
+                      "client '%.*s' at %s closed, it asks and never reads the answers", CLIENT_WHO(client));
         client->why = "answers are not read";
     }
     if (full || output_append(&client->output, &broker->chunks, packet, size) != 0) {
@@ -268,27 +268,20 @@ void client_end(struct broker *broker, uint64_t now_ms, struct client *client, e
 }
 
 void client_fault(struct broker *broker, uint64_t now_ms, struct client *client, enum mqtt_reason reason) {
-    const struct session *session = client->session;
-    uint32_t name_size = session != NULL ? session->client_id_size : 0;
     const char *why = words(client, reason);
 
     if (client->state == CLIENT_ENDED) return;
     client->told = true;
     broker->counters.protocol_errors++;
     broker_note_add(broker, BROKER_NOTE_INFO, "client '%.*s' at %s: connection closed, reason 0x%02X, %s",
-                    (int)(name_size < 64 ? name_size : 64), session != NULL ? session->client_id : "",
-                    client->origin.address, reason, why != NULL ? why : "which says it all");
+                    CLIENT_WHO(client), reason, why != NULL ? why : "which says it all");
     client_end(broker, now_ms, client, reason, WILL_DUE);
 }
 
 void client_limit(struct broker *broker, uint64_t now_ms, struct client *client, enum broker_at limit,
                   enum mqtt_reason reason, const char *why) {
-    const struct session *session = client->session;
-    uint32_t name_size = session != NULL ? session->client_id_size : 0;
-
     if (client->state == CLIENT_ENDED) return;
-    limit_reached(broker, limit, "client '%.*s' at %s closed", (int)(name_size < 64 ? name_size : 64),
-                  session != NULL ? session->client_id : "", client->origin.address);
+    limit_reached(broker, limit, "client '%.*s' at %s closed", CLIENT_WHO(client));
     client->why = why;
     client_end(broker, now_ms, client, reason, WILL_DUE);
 }

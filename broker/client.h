@@ -87,6 +87,10 @@ void client_accepted(struct broker *broker, struct client *client);
 /* Will be ended with this reason by broker_settle(). */
 void client_doom(struct broker *broker, struct client *client, enum mqtt_reason reason);
 
+/* For notes, client_notes.c: what fills "client '%.*s' at %s". The id is the words of a stranger, and cut. */
+#define CLIENT_WHO(client) client_id_shown(client), client_id_of(client), (client)->origin.address
+int client_id_shown(const struct client *client);
+const char *client_id_of(const struct client *client);
 /* Its end, for the log (client_notes.c). how: in words, after "is gone: ". */
 void note_gone(struct broker *broker, const struct client *client, const char *how, enum will_fate fate);
 

@@ -11,6 +11,14 @@ static int shown(size_t size, int max) {
     return size < (size_t)max ? (int)size : max;
 }
 
+int client_id_shown(const struct client *client) {
+    return client->session != NULL ? shown(client->session->client_id_size, ID_SHOWN) : 0;
+}
+
+const char *client_id_of(const struct client *client) {
+    return client->session != NULL ? client->session->client_id : "";
+}
+
 /* ", user 'joe'" if there is one. */
 static void add_user(const struct mqtt_connect *connect, char out[NAME_SHOWN + 16]) {
     out[0] = '\0';
@@ -63,8 +71,7 @@ void note_gone(struct broker *broker, const struct client *client, const char *h
                         client->origin.address, how != NULL ? how : "for no reason that is known");
         return;
     }
-    broker_note_add(broker, BROKER_NOTE_DEBUG, "client '%.*s' at %s is gone: %s; its session %s%s",
-                    shown(session->client_id_size, ID_SHOWN), session->client_id, client->origin.address,
+    broker_note_add(broker, BROKER_NOTE_DEBUG, "client '%.*s' at %s is gone: %s; its session %s%s", CLIENT_WHO(client),
                     how != NULL ? how : "for no reason that is known", session->expiry_s > 0 ? "stays" : "ends",
                     session->will != NULL && fate == WILL_DUE ? ", its will is due" : "");
 }

@@ -75,8 +75,8 @@ static bool read_header(struct broker *broker, uint64_t now_ms, struct client *c
 static bool keep(struct broker *broker, uint64_t now_ms, struct client *client, const uint8_t *bytes, size_t size,
                  uint32_t packet_size) {
     if (partial_append(broker, client, bytes, size, packet_size) != 0) {
-        broker_note_add(broker, BROKER_NOTE_WARNING, "no memory for a packet of the client at %s: connection closed",
-                        client->origin.address);
+        broker_note_add(broker, BROKER_NOTE_WARNING, "no memory for a packet of client '%.*s' at %s: connection closed",
+                        CLIENT_WHO(client));
         client_end(broker, now_ms, client, MQTT_QUOTA_EXCEEDED, WILL_DUE);
         return false;
     }

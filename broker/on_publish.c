@@ -37,7 +37,7 @@ static enum mqtt_reason alias_set(struct broker *broker, struct client *client, 
 static enum mqtt_reason resolve_alias(struct broker *broker, struct client *client, struct mqtt_publish *publish) {
     if (publish->topic_alias == 0) return MQTT_SUCCESS;
     if (publish->topic_alias > broker->limits.topic_alias_max) { /* MQTT-3.3.2-9 */
-        limit_reached(broker, BROKER_AT_TOPIC_ALIAS_MAX, "client at %s closed", client->origin.address);
+        limit_reached(broker, BROKER_AT_TOPIC_ALIAS_MAX, "client '%.*s' at %s closed", CLIENT_WHO(client));
         return MQTT_TOPIC_ALIAS_INVALID;
     }
     if (publish->topic.size > 0) return alias_set(broker, client, publish->topic_alias, publish->topic);
@@ -129,8 +129,8 @@ static void take(struct broker *broker, uint64_t now_ms, struct client *client, 
     case ROUTED_NOT_STORED:
         broker->counters.publications_refused++;
         if (!broker->journal.failing)
-            limit_reached(broker, BROKER_AT_JOURNAL_BYTES_MAX, "a publication of the client at %s refused",
-                          client->origin.address);
+            limit_reached(broker, BROKER_AT_JOURNAL_BYTES_MAX, "a publication of client '%.*s' at %s refused",
+                          CLIENT_WHO(client));
         admission_answer(broker, now_ms, client, publish, &failing);
         break;
     case ROUTED_NO_MEMORY: /* Not acknowledged, so the client still has it. */

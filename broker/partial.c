@@ -59,7 +59,7 @@ void partials_reduce(struct broker *broker) {
     while (broker->partial_bytes > allowed(broker) && broker->partials != NULL) {
         struct client *client = broker->partials->client;
         limit_reached(broker, BROKER_AT_PARTIAL_BYTES_MAX,
-                      "client at %s closed, its packet was on its way for too long", client->origin.address);
+                      "client '%.*s' at %s closed, its packet was on its way for too long", CLIENT_WHO(client));
         give_up(broker, broker->partials);
         client->why = "the broker's room for packets that have not arrived whole is used up";
         client_doom(broker, client, MQTT_QUOTA_EXCEEDED);

@@ -135,6 +135,26 @@ static void each_one_that_a_limit_refuses_is_named_for_debug_alone(void **state)
     }
 }
 
+static void who_meets_a_limit_is_named(void **state) {
+    struct client client;
+    (void)state;
+
+    world.options.debug_notes = false;
+    world.options.limits.topic_levels_max = 2;
+    world.options.limits.subscriptions_per_client = 1;
+    again();
+    client_connect(&world, &client, 5, "meter");
+    say_subscribe(&client, 1, "a/b/c", 0);
+    expect_note(BROKER_NOTE_WARNING, "limits.topic_levels_max is reached: a topic of 3 levels of client 'meter' at "
+                                     "127.0.0.1:4711 refused");
+    say_subscribe(&client, 2, "a", 0);
+    say_subscribe(&client, 3, "b", 0);
+    expect_note(BROKER_NOTE_WARNING, "limits.subscriptions_per_client is reached: a subscription of client 'meter' at "
+                                     "127.0.0.1:4711 refused");
+    expect_silence();
+    client_cut(&client);
+}
+
 static void a_fault_is_told_once(void **state) {
     struct client client;
     (void)state;
@@ -176,6 +196,7 @@ int main(void) {
         TEST(a_line_that_breaks_and_a_takeover_are_told_apart),
         TEST(who_is_refused_is_named_at_any_level),
         TEST(each_one_that_a_limit_refuses_is_named_for_debug_alone),
+        TEST(who_meets_a_limit_is_named),
         TEST(a_fault_is_told_once),
         TEST(a_storm_of_clients_leaves_room_for_what_matters),
     };
