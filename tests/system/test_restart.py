@@ -216,10 +216,36 @@ class KillNine(RestartTest):
     def test_random_kill_nine_under_load_without_fsync(self):
         self.hammer("normal", KILL_ROUNDS // 3)
 
-    def hammer(self, sync, rounds):
+    def test_random_kill_nine_amid_the_start(self):
+        def die(broker, dice):
+            broker.kill()
+            for _ in range(dice.randrange(4)):
+                broker.spawn()
+                time.sleep(dice.random() ** 2 * 0.15)
+                broker.kill()
+        self.hammer("full", KILL_ROUNDS // 3, die)
+
+    def test_random_kill_nine_amid_an_orderly_end(self):
+        def die(broker, dice):
+            broker.process.terminate()
+            time.sleep(dice.random() ** 2 * 0.15)
+            broker.kill()
+        self.hammer("full", KILL_ROUNDS // 3, die)
+
+    def test_random_kill_nine_while_the_disk_is_full(self):
+        def die(broker, dice):
+            broker.disk.fill()
+            time.sleep(dice.random() * 0.3)
+            broker.kill()
+            broker.disk.make_room()
+        self.hammer("full", KILL_ROUNDS // 3, die, kind=OnSmallDisk, size="4m")
+
+    def hammer(self, sync, rounds, die=lambda broker, dice: broker.kill(), **options):
         dice = random.Random(SEED)
         print(f"        HOBNOB_KILL_SEED={SEED}, {rounds} rounds, sync {sync}", flush=True)
-        broker = self.broker(f"storage: {{sync: {sync}}}\n")
+        broker = self.broker(f"storage: {{sync: {sync}}}\n", **options)
+        if "size" in options:
+            self.addCleanup(broker.disk.close)
         publishers, subscribers = self.load(broker)
         everyone = publishers + subscribers
         pahos = [self.closing(Paho(broker, f"paho-{version}", version=version, clean=False, expiry_s=3600, follow=[("kill/#", 2)])) for version in (V311, V5)]
@@ -232,7 +258,7 @@ class KillNine(RestartTest):
             wait_until("publishers are served again", lambda: faults() or all(len(p.acked) > acked for p, (acked, _) in zip(publishers, before)), 30)
             self.assertEqual(faults(), [])
             time.sleep(dice.random() ** 2 * 0.6)  # the random moment
-            broker.kill()
+            die(broker, dice)
             broker.start()
         for publisher in publishers:
             publisher.drain(60)
