@@ -3,6 +3,7 @@
 #include "broker/tree.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Above this many subscribers of one filter a chain of indexes finds one; below, looking through them is quicker. */
 enum { INDEX_FROM = 16 };
@@ -206,6 +207,17 @@ static void hit_all(const struct walk *walk, const struct tree_node *node) {
         walk->on_hit(walk->context, list->entries[i].subscriber, &list->entries[i].subscription);
 }
 
+/* The child of this level's name; an only child is seen without the hash table, so that a long filter of its own costs
+ * half. */
+static const struct tree_node *named_child(const struct walk *walk, const struct tree_node *node, size_t level) {
+    const struct tree_node *first = node->first_child;
+    uint32_t size = walk->path->levels[level].size;
+
+    if (first == NULL) return NULL;
+    if (first->next != NULL) return tree_child(walk->tree, node, walk->path, level);
+    return first->level_size == size && memcmp(first->level, walk->path->levels[level].text, size) == 0 ? first : NULL;
+}
+
 static void match_below(const struct walk *walk, const struct tree_node *node, size_t level) {
     bool wildcards = level > 0 || !walk->dollar;
     const struct tree_node *child;
@@ -217,7 +229,7 @@ static void match_below(const struct walk *walk, const struct tree_node *node, s
         return;
     }
     if (wildcards && node->plus != NULL) match_below(walk, node->plus, level + 1);
-    child = node->first_child != NULL ? tree_child(walk->tree, node, walk->path, level) : NULL;
+    child = named_child(walk, node, level);
     if (child != NULL) match_below(walk, child, level + 1);
 }
 
