@@ -116,8 +116,9 @@ static bool open_database(const struct store *store, struct store_connection *co
             store->dir);
         return false;
     }
-    const int result = sqlite3_open_v2(path, &connection->database,
-                                       SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    int result = sqlite3_open_v2(path, &connection->database,
+                                 SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
+    if (result == SQLITE_OK && sqlite3_db_readonly(connection->database, "main") == 1) result = SQLITE_READONLY;
     if (result != SQLITE_OK) {
         store_explain(store, connection, result, error);
         return false;

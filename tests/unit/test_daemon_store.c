@@ -1,4 +1,5 @@
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "tests/unit/store_fixture.h"
 
@@ -274,6 +275,22 @@ static void log_without_its_file_is_refused_and_left_as_it_is(void **state) {
     }
 }
 
+static void file_that_may_not_be_written_is_named_with_a_remedy(void **state) {
+    (void)state;
+    one_run();
+    assert_int_equal(chmod(fixture_dir, 0755) | chmod(fixture_data, 0755) | chmod(fixture_file, 0444), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        if (geteuid() == 0 && setuid(65534) != 0) _exit(2); /* the administrator may write anything */
+        const struct store *store = store_open(fixture_data, STORE_SYNC_FULL, error);
+        _exit(store == NULL && strstr(error, "cannot be written: let the user that runs hobnobd write there") ? 0 : 1);
+    }
+    int status = -1;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_int_equal(status, 0);
+    assert_int_equal(chmod(fixture_file, 0600), 0);
+}
+
 static void names_of_sync_are_read_and_written(void **state) {
     (void)state;
     enum store_sync sync = STORE_SYNC_OFF;
@@ -302,6 +319,7 @@ int main(void) {
         ON_DISK(file_that_is_not_as_it_was_left_is_refused_as_damaged),
         ON_DISK(file_of_another_program_is_refused_and_left_as_it_is),
         ON_DISK(log_without_its_file_is_refused_and_left_as_it_is),
+        ON_DISK(file_that_may_not_be_written_is_named_with_a_remedy),
         cmocka_unit_test(names_of_sync_are_read_and_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
