@@ -49,6 +49,8 @@ static const struct {
     {"publish/messages/dropped", OWN(dropped)},
     {"publish/bytes/received", COUNTER(publication_bytes_received)},
     {"publish/bytes/sent", COUNTER(publication_bytes_sent)},
+    {"heap/current", OWN(heap)}, /* as Mosquitto does, and then as its manual says */
+    {"heap/maximum", OWN(heap_max)},
     {"heap/current size", OWN(heap)},
     {"heap/maximum size", OWN(heap_max)},
 };

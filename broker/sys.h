@@ -13,7 +13,7 @@
 struct broker;
 struct broker_options;
 
-enum { SYS_LOADS = 9, SYS_WINDOWS = 3, SYS_VALUES = 25 };
+enum { SYS_LOADS = 9, SYS_WINDOWS = 3, SYS_VALUES = 27 };
 
 /* A moving average of what happens in a minute, over 1, 5 and 15 minutes (as of a Unix load). */
 struct sys_load {

@@ -3,7 +3,7 @@ import os
 import unittest.mock
 
 from clients import MosquittoSub, Raw, mosquitto_pub, packet, raw_connect, raw_publish, text
-from harness import SystemTest, wait_until
+from harness import Mosquitto, SystemTest, wait_until
 from test_daemon import single
 
 MB = 1 << 20
@@ -101,6 +101,23 @@ class Limits(SystemTest):
         self.assertIsNone(silent[0].packet())
         client.send(b"\xc0\0")
         self.assertEqual(client.packet(), (0xD0, b""))
+
+    def test_sys_has_all_topics_that_mosquitto_has(self):
+        theirs = Mosquitto("mosquitto", self.folder())
+        with open(theirs.folder / "mosquitto.conf", "a") as conf:
+            conf.write("sys_interval 1\n")
+        theirs.start()
+        self.addCleanup(theirs.stop)
+        topics = {}
+        for broker in (theirs, self.broker("sys_interval_s: 1")):
+            watcher = self.closing(MosquittoSub(broker, "$SYS/#"))
+
+            def told(last="$SYS/broker/load/connections/15min"):
+                return last in {m.topic for m in watcher.messages} and {m.topic for m in watcher.messages}
+            topics[broker.name] = wait_until(f"{broker.name} tells all", told)
+        missing = topics["mosquitto"] - topics["solo"]
+        self.assertEqual(missing, set())
+        self.assertGreater(len(topics["mosquitto"]), 40)
 
     def test_sys_as_a_stock_client_reads_it(self):
         broker = self.broker("sys_interval_s: 1")

@@ -144,6 +144,8 @@ static void values_have_the_units_of_mosquitto(void **state) {
     expect_held("publish/bytes/received", "5");
     expect_held("publish/messages/sent", "1");
     expect_held("publish/bytes/sent", "5");
+    expect_held("heap/current", "900");
+    expect_held("heap/maximum", "1000");
     expect_held("heap/current size", "900");
     expect_held("heap/maximum size", "1000");
     say_ack(&clients[0], 4, 1);
