@@ -1,6 +1,7 @@
 #include "broker/client.h"
 
 #include "broker/acks.h"
+#include "broker/aliases_out.h"
 #include "broker/connect.h"
 #include "broker/engine.h"
 #include "broker/partial.h"
@@ -120,6 +121,8 @@ static void drop_aliases(struct broker *broker, struct client *client) {
         free((void *)(uintptr_t)client->aliases[i].bytes);
     free(client->aliases);
     client->aliases = NULL;
+    aliases_out_free(client->aliases_out);
+    client->aliases_out = NULL;
 }
 
 void client_free(struct broker *broker, struct client *client) {
@@ -192,7 +195,7 @@ static enum client_sent publication_sent(struct broker *broker, struct client *c
     return CLIENT_SENT;
 }
 
-enum client_sent client_send_publish(struct broker *broker, struct client *client, const struct mqtt_sending *sending,
+static enum client_sent send_publish(struct broker *broker, struct client *client, struct mqtt_sending *sending,
                                      struct message *message, struct mqtt_view *encoded) {
     uint32_t packet_size;
     size_t head_size = mqtt_publish_head_size(sending, &packet_size);
@@ -212,6 +215,31 @@ enum client_sent client_send_publish(struct broker *broker, struct client *clien
         *encoded = (struct mqtt_view){.bytes = head, .size = packet_size};
     }
     return publication_sent(broker, client, message);
+}
+
+/* To a client that takes topic aliases. */
+static enum client_sent send_aliased(struct broker *broker, struct client *client, struct mqtt_sending *sending,
+                                     struct message *message) {
+    struct mqtt_view topic = {(const uint8_t *)message->topic, message->topic_size}, unshared;
+    struct alias_use use =
+        aliases_out_use(&client->aliases_out, client->aliases_out_max, broker->seed, !broker->memory_short, topic);
+    enum client_sent sent;
+
+    sending->topic_alias = use.alias;
+    sending->topic_is_known = use.is_known;
+    sent = send_publish(broker, client, sending, message, &unshared);
+    if (use.alias == 0 || use.is_known) return sent;
+    if (sent == CLIENT_SENT) aliases_out_sent(client->aliases_out, &use, topic);
+    if (sent != CLIENT_TOO_LARGE) return sent;
+    sending->topic_alias = 0; /* it may fit without the property */
+    return send_publish(broker, client, sending, message, &unshared);
+}
+
+enum client_sent client_send_publish(struct broker *broker, struct client *client, struct mqtt_sending *sending,
+                                     struct message *message, struct mqtt_view *encoded) {
+    /* Not at QoS 2: there are clients (MQTT.js 4.3) that look the alias up at PUBLISH and need the topic at PUBREL. */
+    if (client->aliases_out_max > 0 && sending->qos < 2) return send_aliased(broker, client, sending, message);
+    return send_publish(broker, client, sending, message, encoded);
 }
 
 enum client_sent client_send_encoded(struct broker *broker, struct client *client, const struct message *message,

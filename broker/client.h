@@ -9,6 +9,7 @@
 #include "broker/timers.h"
 
 struct acks;
+struct aliases_out;
 struct exchange;
 struct held;
 struct partial;
@@ -27,17 +28,18 @@ struct client {
     struct output output;
     struct client *prev, *next; /* of broker.ready */
     struct client *doomed_next;
-    struct partial *partial;   /* the packet that has not arrived whole; NULL if none */
-    struct mqtt_view *aliases; /* topic_alias_max of them, owned, by alias - 1; NULL until the first */
-    struct exchange *exchange; /* if it named an authentication method (connect.h) */
-    struct route_hint hint;    /* the topic it published to last */
-    uint64_t heard_ms;         /* the last whole packet, or large piece of one */
-    uint32_t packet_size_max;  /* the client's */
-    uint32_t held_count;       /* SUBACKs that wait, or whose retained messages are not all sent */
-    uint32_t held_bytes;       /* and what they take */
-    uint32_t covered;          /* the latest held_mark() that marked it */
-    struct held *waiting;      /* those of them that wait */
-    struct held *shows;        /* those of them whose retained messages are under way */
+    struct partial *partial;         /* the packet that has not arrived whole; NULL if none */
+    struct mqtt_view *aliases;       /* topic_alias_max of them, owned, by alias - 1; NULL until the first */
+    struct aliases_out *aliases_out; /* those that it has from us; NULL until the first */
+    struct exchange *exchange;       /* if it named an authentication method (connect.h) */
+    struct route_hint hint;          /* the topic it published to last */
+    uint64_t heard_ms;               /* the last whole packet, or large piece of one */
+    uint32_t packet_size_max;        /* the client's */
+    uint32_t held_count;             /* SUBACKs that wait, or whose retained messages are not all sent */
+    uint32_t held_bytes;             /* and what they take */
+    uint32_t covered;                /* the latest held_mark() that marked it */
+    struct held *waiting;            /* those of them that wait */
+    struct held *shows;              /* those of them whose retained messages are under way */
     union {
         struct {
             struct client *connecting_prev, *connecting_next; /* of broker.connecting, while it is new */
@@ -46,12 +48,13 @@ struct client {
             struct client *show_prev, *show_next; /* of broker.showing, once it has a session */
         };
     };
-    size_t alias_bytes;    /* of all topics under an alias */
-    uint64_t rate_full_ns; /* see admission_rate() */
-    struct acks *acks;     /* what waits for the store; NULL if nothing does */
-    const char *why;       /* Reason String of its end; NULL: mqtt_reason_text() */
-    uint16_t window;       /* QoS 1 and 2 publications it takes unacknowledged */
-    uint16_t keep_alive_s; /* 0: none */
+    uint32_t alias_bytes;     /* of all topics in aliases */
+    uint16_t aliases_out_max; /* 0: it takes none */
+    uint64_t rate_full_ns;    /* see admission_rate() */
+    struct acks *acks;        /* what waits for the store; NULL if nothing does */
+    const char *why;          /* Reason String of its end; NULL: mqtt_reason_text() */
+    uint16_t window;          /* QoS 1 and 2 publications it takes unacknowledged */
+    uint16_t keep_alive_s;    /* 0: none */
     uint8_t state, version;
     uint8_t doom; /* why it is to be ended; 0 if it is not */
     bool ready : 1, is_showing : 1;
@@ -100,10 +103,11 @@ void client_send(struct broker *broker, struct client *client, const void *packe
 
 enum client_sent { CLIENT_SENT, CLIENT_TOO_LARGE, CLIENT_NO_MEMORY };
 /* CLIENT_TOO_LARGE: larger than the client takes. encoded is where the packet lies until it is written, if in one
- * piece; else it is left alone. */
-enum client_sent client_send_publish(struct broker *broker, struct client *client, const struct mqtt_sending *sending,
+ * piece and right for others too: with no topic alias; else it is left alone. sending names no alias, it is found
+ * here. */
+enum client_sent client_send_publish(struct broker *broker, struct client *client, struct mqtt_sending *sending,
                                      struct message *message, struct mqtt_view *encoded);
-/* The same for the bytes of a whole PUBLISH. */
+/* The same for the bytes of a whole PUBLISH; not for a client that takes topic aliases. */
 enum client_sent client_send_encoded(struct broker *broker, struct client *client, const struct message *message,
                                      struct mqtt_view packet);
 /* True while so much is unwritten that publications wait or are dropped. */

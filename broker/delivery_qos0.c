@@ -26,12 +26,13 @@ void session_deliver_qos0(struct broker *broker, uint64_t now_ms, struct session
                       (int)(session->client_id_size < 64 ? session->client_id_size : 64), session->client_id);
         return;
     }
-    if (delivery->encodings != NULL && delivery->identifier_count == 0)
+    if (delivery->encodings != NULL && delivery->identifier_count == 0 && client->aliases_out_max == 0)
         packet = &delivery->encodings->packets[client->version >= MQTT_50][delivery->retain];
     if (packet->size > 0)
         sent = client_send_encoded(broker, client, message, *packet);
     else
         sent = encode(broker, now_ms, client, message, delivery, packet);
+    if (sent == CLIENT_SENT) return;
     if (sent == CLIENT_TOO_LARGE) broker->counters.dropped_too_large++;
     if (sent == CLIENT_NO_MEMORY) client_doom(broker, client, MQTT_QUOTA_EXCEEDED);
 }

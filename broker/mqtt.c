@@ -49,6 +49,7 @@ static void take_connect_properties(struct mqtt_view block, struct mqtt_connect 
             break;
         case PROP_RECEIVE_MAX: out->receive_max = (uint16_t)prop.number; break;
         case PROP_PACKET_SIZE_MAX: out->packet_size_max = prop.number; break;
+        case PROP_TOPIC_ALIAS_MAX: out->topic_alias_max = (uint16_t)prop.number; break;
         case PROP_REQUEST_PROBLEM: out->no_problem_information = prop.number == 0; break;
         case PROP_REQUEST_RESPONSE: out->wants_response_information = prop.number == 1; break;
         case PROP_AUTH_METHOD: out->auth_method = prop.text; break;

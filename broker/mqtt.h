@@ -99,7 +99,7 @@ struct mqtt_connect {
     bool has_auth_data;
     struct mqtt_view auth_method, auth_data;    /* auth_method.size 0: none, and then there is no data */
     uint32_t session_expiry_s, packet_size_max; /* packet_size_max: UINT32_MAX if none */
-    uint16_t receive_max;
+    uint16_t receive_max, topic_alias_max;
 };
 enum mqtt_reason mqtt_decode_connect(const struct mqtt_frame *frame, struct mqtt_view body, struct mqtt_connect *out);
 
@@ -206,15 +206,18 @@ void mqtt_encode_suback(uint8_t *out, uint8_t version, enum mqtt_type type, uint
 struct mqtt_sending {
     uint8_t version, qos;
     bool dup, retain;
+    bool topic_is_known; /* by its alias: it is left out */
     uint16_t packet_id;
+    uint16_t topic_alias;        /* MQTT 5.0 only; 0 if none */
     uint32_t expiry_left_s;      /* UINT32_MAX if none */
     const uint32_t *identifiers; /* of the subscriptions it matched */
     size_t identifier_count;
     const struct message *message;
+    uint32_t remaining, properties_size; /* set by mqtt_publish_head_size() */
 };
 /* Size of the head; the whole packet's size goes to packet_size, UINT32_MAX if MQTT cannot carry it. */
-size_t mqtt_publish_head_size(const struct mqtt_sending *sending, uint32_t *packet_size);
-/* Writes exactly mqtt_publish_head_size() bytes. */
+size_t mqtt_publish_head_size(struct mqtt_sending *sending, uint32_t *packet_size);
+/* Writes exactly mqtt_publish_head_size() bytes, which has been called for the same values before. */
 void mqtt_encode_publish_head(uint8_t *out, const struct mqtt_sending *sending);
 
 #endif

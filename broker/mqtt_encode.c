@@ -215,31 +215,32 @@ void mqtt_encode_suback(uint8_t *out, uint8_t version, enum mqtt_type type, uint
 static uint64_t publish_properties_size(const struct mqtt_sending *sending) {
     uint64_t size = sending->message->properties_size;
 
+    if (sending->topic_alias != 0) size += 3;
     if (sending->expiry_left_s != UINT32_MAX) size += 5;
     for (size_t i = 0; i < sending->identifier_count; i++)
         size += 1 + varint_size(sending->identifiers[i]);
     return size;
 }
 
-static uint64_t publish_remaining(const struct mqtt_sending *sending) {
-    uint64_t size =
-        2 + (uint64_t)sending->message->topic_size + (sending->qos > 0 ? 2 : 0) + sending->message->payload_size;
-
-    if (sending->version >= MQTT_50) {
-        uint64_t properties = publish_properties_size(sending);
-        if (properties > REMAINING_MAX) return UINT64_MAX;
-        size += varint_size((uint32_t)properties) + properties;
-    }
-    return size;
+static uint32_t publish_topic_size(const struct mqtt_sending *sending) {
+    return sending->topic_is_known ? 0 : sending->message->topic_size;
 }
 
-size_t mqtt_publish_head_size(const struct mqtt_sending *sending, uint32_t *packet_size) {
-    uint64_t remaining = publish_remaining(sending);
+size_t mqtt_publish_head_size(struct mqtt_sending *sending, uint32_t *packet_size) {
+    uint64_t remaining =
+        2 + (uint64_t)publish_topic_size(sending) + (sending->qos > 0 ? 2 : 0) + sending->message->payload_size;
+    uint64_t properties = 0;
 
+    if (sending->version >= MQTT_50) {
+        properties = publish_properties_size(sending);
+        remaining += properties <= REMAINING_MAX ? varint_size((uint32_t)properties) + properties : properties;
+    }
     if (remaining > REMAINING_MAX) {
         *packet_size = UINT32_MAX;
         return 0;
     }
+    sending->remaining = (uint32_t)remaining;
+    sending->properties_size = (uint32_t)properties;
     *packet_size = 1 + varint_size((uint32_t)remaining) + (uint32_t)remaining;
     return *packet_size - sending->message->payload_size;
 }
@@ -249,11 +250,16 @@ void mqtt_encode_publish_head(uint8_t *out, const struct mqtt_sending *sending) 
     uint8_t *at = out;
 
     *at++ = (uint8_t)(MQTT_PUBLISH << 4 | (sending->dup ? 8 : 0) | sending->qos << 1 | (sending->retain ? 1 : 0));
-    at = put_varint(at, (uint32_t)publish_remaining(sending));
-    at = put_text(at, message->topic, message->topic_size);
+    at = put_varint(at, sending->remaining);
+    at = put_text(at, message->topic, publish_topic_size(sending));
     if (sending->qos > 0) at = put_u16(at, sending->packet_id);
     if (sending->version < MQTT_50) return;
-    at = put_varint(at, (uint32_t)publish_properties_size(sending));
+    at = put_varint(at, sending->properties_size);
+    if (sending->properties_size == message->properties_size) { /* none of this hop, as a rule */
+        put_bytes(at, message->properties, message->properties_size);
+        return;
+    }
+    if (sending->topic_alias != 0) at = put_u16_property(at, PROP_TOPIC_ALIAS, sending->topic_alias);
     for (size_t i = 0; i < sending->identifier_count; i++) {
         *at++ = PROP_SUBSCRIPTION_IDENTIFIER;
         at = put_varint(at, sending->identifiers[i]);

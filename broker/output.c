@@ -67,12 +67,12 @@ void output_deinit(struct output *output, struct chunk_pool *pool) {
     *output = (struct output){0};
 }
 
-/* capacity: of a new chunk, should the last one have no room. */
-static uint8_t *reserve(struct output *output, struct chunk_pool *pool, size_t size, size_t capacity) {
+/* chunk_room: the least that a new chunk has, should the last one have no room. */
+static uint8_t *reserve(struct output *output, struct chunk_pool *pool, size_t size, size_t chunk_room) {
     struct chunk *last = output->last;
 
     if (last == NULL || last->message != NULL || last->capacity - last->filled < size) {
-        last = chunk_new(pool, capacity);
+        last = chunk_new(pool, size > chunk_room ? size : chunk_room);
         if (last == NULL) return NULL;
         add_chunk(output, last);
     }
@@ -80,7 +80,7 @@ static uint8_t *reserve(struct output *output, struct chunk_pool *pool, size_t s
 }
 
 uint8_t *output_reserve(struct output *output, struct chunk_pool *pool, size_t size) {
-    return reserve(output, pool, size, size > CHUNK_ROOM ? size : CHUNK_ROOM);
+    return reserve(output, pool, size, CHUNK_ROOM);
 }
 
 void output_commit(struct output *output, size_t size) {
@@ -103,7 +103,7 @@ uint8_t *output_append_message(struct output *output, struct chunk_pool *pool, s
     struct message *held = message_ref(message);
     struct chunk *payload = held != NULL ? malloc(sizeof *payload) : NULL;
     /* No page for a head alone: of messages just too large to be copied, each would cost four times its bytes. */
-    uint8_t *head = payload != NULL ? reserve(output, pool, head_size, head_size) : NULL;
+    uint8_t *head = payload != NULL ? reserve(output, pool, head_size, 0) : NULL;
 
     if (head == NULL) {
         message_unref(held);

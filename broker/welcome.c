@@ -126,12 +126,21 @@ static uint32_t granted_expiry_s(const struct broker *broker, const struct mqtt_
     return wanted < broker->limits.session_expiry_max_s ? wanted : broker->limits.session_expiry_max_s;
 }
 
+/* Topic aliases that the client may get from us. */
+static uint16_t granted_aliases(const struct broker *broker, const struct mqtt_connect *connect) {
+    uint32_t most = broker->limits.topic_alias_out_max;
+
+    if (most == UINT32_MAX) return 0;
+    return most < connect->topic_alias_max ? (uint16_t)most : connect->topic_alias_max;
+}
+
 static void take_options(struct broker *broker, struct client *client, const struct mqtt_connect *connect) {
     uint16_t keep_alive_max_s = (uint16_t)broker->limits.keep_alive_max_s;
 
     client->version = connect->version;
     client->is_bridge = connect->is_bridge;
     client->packet_size_max = connect->packet_size_max;
+    client->aliases_out_max = granted_aliases(broker, connect);
     client->no_problem_information = connect->no_problem_information;
     client->window = connect->receive_max < broker->limits.inflight_max ? connect->receive_max
                                                                         : (uint16_t)broker->limits.inflight_max;

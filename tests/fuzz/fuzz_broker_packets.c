@@ -45,13 +45,13 @@ static void send_on(uint8_t version, const struct mqtt_publish *publish) {
                                     .payload_size = publish->payload.size,
                                     .properties = properties,
                                     .properties_size = props_strip(properties, publish->properties.size)};
-    const struct mqtt_sending sending = {.version = version,
-                                         .qos = publish->qos,
-                                         .dup = publish->dup,
-                                         .retain = publish->retain,
-                                         .packet_id = publish->packet_id,
-                                         .expiry_left_s = publish->expiry_s,
-                                         .message = &message};
+    struct mqtt_sending sending = {.version = version,
+                                   .qos = publish->qos,
+                                   .dup = publish->dup,
+                                   .retain = publish->retain,
+                                   .packet_id = publish->packet_id,
+                                   .expiry_left_s = publish->expiry_s,
+                                   .message = &message};
     uint32_t packet_size;
     size_t head_size = mqtt_publish_head_size(&sending, &packet_size);
     assert(packet_size == head_size + message.payload_size);

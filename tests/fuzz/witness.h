@@ -13,6 +13,9 @@
 #define WITNESS_MESSAGES_MAX 200u
 #define WITNESS_IDS_MAX 4096u
 #define WITNESS_PREFIX "w-" /* of their client ids */
+#define WITNESS_ALIASES 1
+#define WITNESS_TOPIC_MAX 40u
+#define WITNESS_TOPICS "w/" /* all that they subscribe to begins so */
 
 struct witness {
     const char *client_id;
@@ -22,11 +25,12 @@ struct witness {
     bool is_in;           /* CONNACK has come */
     uint8_t granted;      /* what SUBACK said */
     uint16_t packet_id;
-    uint32_t unacknowledged;           /* publications of its own, their flow not over */
-    bool taken[WITNESS_IDS_MAX];       /* by packet id: PUBACK or PUBREC has come */
-    uint8_t got[WITNESS_MESSAGES_MAX]; /* how often each number came */
-    int kept;                          /* of the retained message that came last; -1: none */
-    uint8_t *rest;                     /* the beginning of a packet */
+    uint32_t unacknowledged;                                  /* publications of its own, their flow not over */
+    bool taken[WITNESS_IDS_MAX];                              /* by packet id: PUBACK or PUBREC has come */
+    uint8_t got[WITNESS_MESSAGES_MAX];                        /* how often each number came */
+    int kept;                                                 /* of the retained message that came last; -1: none */
+    char aliases[WITNESS_ALIASES + 1][WITNESS_TOPIC_MAX + 1]; /* their topics; "" if not set */
+    uint8_t *rest;                                            /* the beginning of a packet */
     size_t rest_size;
 };
 
@@ -72,9 +76,10 @@ static inline void witness_connect(struct witness *witness, struct broker *broke
     witness_put_text(&body, "MQTT");
     witness_put(&body, (uint8_t[]){witness->version, witness->keeps_session ? 0 : 2, 0, 0}, 4);
     if (witness->version == MQTT_50 && witness->keeps_session)
-        witness_put(&body, "\x05\x11\xff\xff\xff\xff", 6);
+        witness_put(&body, "\x08\x11\xff\xff\xff\xff\x22\0", 8);
     else if (witness->version == MQTT_50)
-        witness_put(&body, "\0", 1);
+        witness_put(&body, "\x03\x22\0", 3);
+    if (witness->version == MQTT_50) witness_put(&body, &(uint8_t){WITNESS_ALIASES}, 1);
     witness_put_text(&body, witness->client_id);
     witness_send(witness, broker, now, 0x10, &body);
 }
@@ -113,6 +118,7 @@ static inline void witness_forget(struct witness *witness) {
     witness->is_in = false;
     witness->rest_size = 0;
     witness->unacknowledged = 0;
+    memset(witness->aliases, 0, sizeof witness->aliases);
 }
 
 static inline void witness_leave(struct witness *witness, struct broker *broker, uint64_t now, bool says_so) {
@@ -129,10 +135,26 @@ static inline void witness_answer(struct witness *witness, struct broker *broker
     witness_send(witness, broker, now, first, &body);
 }
 
+/* MQTT 5.0 section 3.3.2.3.4. */
+static inline void witness_take_topic(struct witness *witness, const struct mqtt_publish *publish) {
+    char *known = witness->aliases[publish->topic_alias <= WITNESS_ALIASES ? publish->topic_alias : 0];
+    assert(publish->topic_alias <= WITNESS_ALIASES && publish->topic.size <= WITNESS_TOPIC_MAX);
+    if (publish->topic.size == 0) {
+        assert(strncmp(known, WITNESS_TOPICS, 2) == 0 &&
+               (strcmp(known + strlen(known) - 4, "kept") == 0) == publish->retain);
+        return;
+    }
+    assert(memcmp(publish->topic.bytes, WITNESS_TOPICS, 2) == 0);
+    if (publish->topic_alias == 0) return;
+    memcpy(known, publish->topic.bytes, publish->topic.size);
+    known[publish->topic.size] = '\0';
+}
+
 static inline void witness_take_publish(struct witness *witness, struct broker *broker, uint64_t now,
                                         const struct mqtt_frame *frame, struct mqtt_view body) {
     struct mqtt_publish publish;
     assert(mqtt_decode_publish(witness->version, frame, body, &publish) == MQTT_SUCCESS);
+    witness_take_topic(witness, &publish);
     if (publish.retain) {
         assert(publish.payload.size > 0);
         witness->kept = publish.payload.bytes[0];

@@ -1,11 +1,12 @@
-// What MQTT.js expects of a broker: node mqttjs_cases.js URL VERSION SMALL
+// What MQTT.js expects of a broker: node mqttjs_cases.js URL VERSION SMALL ALIASES
 // Runs all cases on the broker at URL at once, in MQTT 3.1.1 (VERSION 4) or 5.0 (5); SMALL is 1 for a broker that cannot take large messages
-// over WebSocket. Prints {case, error} as one JSON object a line, error null if the case holds.
+// over WebSocket, ALIASES 1 for one that sends topic aliases. Prints {case, error} as one JSON object a line, error null if the case holds.
 'use strict'
 const assert = require('assert')
 const mqtt = require('mqtt')
 
-const [url, versionText, small] = process.argv.slice(2)
+const [url, versionText, small, aliasesText] = process.argv.slice(2)
+const aliases = aliasesText === '1'
 const version = Number(versionText)
 const DEADLINE_MS = 15000
 const cases = {}
@@ -347,12 +348,36 @@ casesOf5.topic_aliases_of_the_client = async (t) => {
     }
   }
 }
+// The option must not stand among the properties: MQTT.js 4.3 would send it, and fail at the first alias (its pull request 1519).
 casesOf5.topic_aliases_of_the_broker_are_understood = async (t) => {
-  const [a, b] = [await t.connect({ properties: { topicAliasMaximum: 3 } }), await t.connect()]
-  await subscribe(a, t.topic('#'), { qos: 1 })
-  for (let n = 0; n < 30; n++) await publish(b, t.topic(n % 6), String(n), { qos: 1 })
-  await got(a, 30)
-  for (const message of a.messages) assert.strictEqual(message.topic, t.topic(Number(message.payload) % 6))
+  const [a, b, plain] = [await t.connect({ topicAliasMaximum: 3 }), await t.connect(), await t.connect()]
+  const sent = [] // what the packets to a say, before the client looks aliases up
+  a.on('packetreceive', (packet) => {
+    if (packet.cmd === 'publish') sent.push({ topic: packet.topic, alias: (packet.properties || {}).topicAlias })
+  })
+  for (const client of [a, plain]) await subscribe(client, t.topic('#'), { qos: 2 })
+  for (let n = 0; n < 60; n++) await publish(b, t.topic(Math.floor(n / 3) % (n < 30 ? 3 : 6)), String(n), { qos: n % 3 })
+  for (const client of [a, plain]) {
+    await got(client, 60)
+    assert.strictEqual(new Set(payloads(client)).size, 60)
+    for (const { topic, payload } of client.messages) assert.strictEqual(topic, t.topic(Math.floor(payload / 3) % (payload < 30 ? 3 : 6)))
+  }
+  if (aliases) { // 20 of the first 30 are not of QoS 2, and each topic must come once
+    assert.ok(sent.filter(({ topic }) => topic === '').length >= 17, JSON.stringify(sent))
+    assert.ok(sent.every(({ alias }) => alias === undefined || (alias >= 1 && alias <= 3)), JSON.stringify(sent))
+  }
+}
+casesOf5.aliases_of_the_broker_end_with_the_connection = async (t) => {
+  const options = { ...persistent(t.id()), topicAliasMaximum: 5 }
+  const [first, b] = [await t.connect(options), await t.connect()]
+  await subscribe(first, t.topic('#'), { qos: 1 })
+  for (let n = 0; n < 3; n++) await publish(b, t.topic(), String(n), { qos: 1 })
+  await got(first, 3)
+  await drop(first)
+  for (let n = 3; n < 6; n++) await publish(b, t.topic(), String(n), { qos: 1 })
+  const second = await t.connect(options)
+  await gotPayload(second, '5')
+  assert.ok(second.messages.every(({ topic }) => topic === t.topic()))
 }
 casesOf5.subscription_identifiers = async (t) => {
   const client = await t.connect()

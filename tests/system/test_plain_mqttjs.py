@@ -11,7 +11,7 @@ from plain import AGAINST_MOSQUITTO, PlainMqtt
 class MqttJsCases(PlainMqtt):
     def play(self, url, version, at_least):
         done = subprocess.run([shutil.which("node"), str(Path(__file__).with_name("mqttjs_cases.js")), url, str(version),
-                               str(int(AGAINST_MOSQUITTO and url.startswith("ws")))],
+                               str(int(AGAINST_MOSQUITTO and url.startswith("ws"))), str(int(not AGAINST_MOSQUITTO))],
                               stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, env=dict(os.environ, NODE_PATH="/usr/share/nodejs"))
         self.assertEqual(done.returncode, 0, done.stderr)
         results = [json.loads(line) for line in done.stdout.splitlines()]

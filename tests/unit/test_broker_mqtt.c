@@ -309,10 +309,12 @@ static void publish_head_has_the_size_announced(void **state) {
     (void)state;
 
     for (size_t count = 0; count <= 6; count++) {
-        for (uint8_t version = 4; version <= 5; version++) {
-            struct mqtt_sending sending = {.version = version,
+        for (int row = 0; row < 4; row++) { /* the last two with an alias, beside the topic and instead of it */
+            struct mqtt_sending sending = {.version = row == 0 ? 4 : 5,
                                            .qos = 1,
                                            .packet_id = 1,
+                                           .topic_alias = row >= 2 ? 258 : 0,
+                                           .topic_is_known = row == 3,
                                            .expiry_left_s = 7,
                                            .identifiers = identifiers,
                                            .identifier_count = count,

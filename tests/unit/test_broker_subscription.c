@@ -215,23 +215,6 @@ static void every_alias_up_to_the_maximum_is_taken(void **state) {
     expect_end(&b);
 }
 
-/* MQTT-3.1.2-26 and -27, MQTT-3.3.2-11: what a client would take does not matter, none is ever sent. */
-static void no_topic_alias_is_sent_to_a_client(void **state) {
-    static const char *const properties[] = {NULL, "22 0000", "22 0001", "22 ffff"};
-    (void)state;
-
-    for (size_t i = 0; i < 4; i++) {
-        struct client client;
-        client_connect_with(&world, &client, 5, &(struct connect){.id = "c", .properties = properties[i]});
-        client_subscribe(&client, "t", 0);
-        for (int n = 0; n < 3; n++) {
-            say_publish(&a, &(struct publish){.topic = "t", .payload = "x", .properties = n == 0 ? "23 0001" : NULL});
-            expect(&client, "publish q0 t 'x'");
-        }
-        client_cut(&client);
-    }
-}
-
 /* MQTT-3.4.2-2, MQTT-3.9.2-1 and the like: a client that takes only small packets is served with small packets. */
 static void answers_fit_the_smallest_maximum(void **state) {
     struct client small;
@@ -292,7 +275,6 @@ int main(void) {
         TEST(will_is_kept_only_if_it_says_so),
         TEST(topic_aliases_end_with_the_connection),
         TEST(every_alias_up_to_the_maximum_is_taken),
-        TEST(no_topic_alias_is_sent_to_a_client),
         TEST(answers_fit_the_smallest_maximum),
         TEST(bridge_of_311_has_the_options_it_cannot_ask_for),
     };
