@@ -32,7 +32,7 @@ class Site(Broker):
         rights = "" if anonymous is None else f"clients: {{anonymous: {anonymous}}}\n"
         self.config.write_text(f"name: solo\nlisten:\n  admin: 127.0.0.1:{admin}\n{lines}{rights}{more.format(**fill)}")
 
-    def way(self, letter, host="localhost"):
+    def way(self, letter, host="127.0.0.1"):
         return Way(self.name, host, self.ports[letter], self.ports[letter])
 
 
