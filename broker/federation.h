@@ -77,9 +77,9 @@ int broker_merge_retained(struct broker *broker, uint64_t now_ms, struct message
 /* Adds a line for the log, like snprintf. */
 void broker_note_add(struct broker *broker, enum broker_note_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
-/* The hybrid clock has seen this stamp. */
 /* May a peer's stamp be one that a broker has made? */
 bool broker_clock_believes(const struct broker *broker, uint64_t now_ms, uint64_t stamp_wall_ms);
+/* The hybrid clock has seen this stamp. */
 void broker_clock_seen(struct broker *broker, uint64_t now_ms, const struct stamp *stamp);
 
 /* The struct federation of a broker, for the functions of peering.h (implemented by broker.c). */

@@ -78,14 +78,14 @@ void show_wake(struct broker *broker, struct client *client) {
     DL_APPEND2(broker->showing, client, show_prev, show_next);
 }
 
-static void sleep(struct broker *broker, struct client *client) {
+static void stop_showing(struct broker *broker, struct client *client) {
     if (!client->is_showing) return;
     client->is_showing = false;
     DL_DELETE2(broker->showing, client, show_prev, show_next);
 }
 
 void show_forget_client(struct broker *broker, struct client *client) {
-    sleep(broker, client);
+    stop_showing(broker, client);
     while (client->shows != NULL)
         drop(broker, client, client->shows);
 }
@@ -93,7 +93,7 @@ void show_forget_client(struct broker *broker, struct client *client) {
 static void show_client(struct broker *broker, uint64_t now_ms, struct client *client) {
     while (client->shows != NULL && client->doom == 0 && show_held(broker, now_ms, client->shows))
         drop(broker, client, client->shows);
-    sleep(broker, client);
+    stop_showing(broker, client);
     if (broker->show_budget == 0) show_wake(broker, client); /* behind the others */
 }
 
