@@ -106,8 +106,9 @@ struct broker_auth_step {
 struct broker_questions {
     void *context;
     /* May this client connect? Returns an MQTT 5.0 reason code: 0x00 yes, 0x86 bad user name or
-     * password, 0x87 not authorized. */
-    uint8_t (*may_connect)(void *context, const struct broker_applicant *applicant);
+     * password, 0x87 not authorized. With these two *why, NULL before, may be set to what client and log are told of
+     * cause and remedy: a constant of at most 100 bytes. */
+    uint8_t (*may_connect)(void *context, const struct broker_applicant *applicant, const char **why);
     /* One step of enhanced authentication (MQTT 5.0 section 4.12), at CONNECT and at re-authentication. NULL: no
      * method is known (0x8C). */
     void (*authenticate)(void *context, const struct broker_applicant *applicant, struct broker_auth_step *step);
@@ -293,7 +294,7 @@ void broker_read_counters(const struct broker *broker, struct broker_counters *o
 enum broker_note_level { BROKER_NOTE_DEBUG, BROKER_NOTE_INFO, BROKER_NOTE_WARNING };
 struct broker_note {
     enum broker_note_level level;
-    char text[240]; /* one line, without control characters */
+    char text[320]; /* one line, without control characters */
 };
 /* The oldest note not yet fetched; at most 256 are kept (at level debug half of that), newer ones are counted and
  * dropped. */

@@ -44,12 +44,13 @@ struct broker_applicant connect_applicant(const struct client *client, const str
     };
 }
 
-static enum mqtt_reason may_connect(const struct broker *broker, const struct client *client,
+static enum mqtt_reason may_connect(const struct broker *broker, struct client *client,
                                     const struct mqtt_connect *connect) {
     const struct broker_questions *questions = &broker->questions;
     struct broker_applicant applicant = connect_applicant(client, connect);
 
-    return questions->may_connect != NULL ? questions->may_connect(questions->context, &applicant) : MQTT_SUCCESS;
+    if (questions->may_connect == NULL) return MQTT_SUCCESS;
+    return questions->may_connect(questions->context, &applicant, &client->why);
 }
 
 void on_connect(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,

@@ -129,7 +129,9 @@ bool connection_open(struct connection *connection, const struct broker_origin *
     }
     clients->counters.refused++;
     log_line(server->log, LOG_LEVEL_WARNING, "client_refused", "address", origin->address, "text",
-             "limits.clients_max or limits.connecting_max is reached, or memory is short", NULL);
+             "memory is short, or limits.clients_max or limits.connecting_max is reached and nobody silent can be sent "
+             "away: give the machine more, or write larger limits",
+             NULL);
     connection_close(connection);
     return false;
 }
@@ -194,8 +196,9 @@ static void on_timer(uv_timer_t *timer) {
         connection_close(clients->ended->connection);
     while (clients->arriving != NULL && clients->arriving->due_ms <= now_ms) {
         clients->counters.arrivals_timed_out++;
-        connection_log(clients->arriving->connection, "client_refused",
-                       "its handshake took longer than limits.connect_timeout_ms");
+        connection_log(
+            clients->arriving->connection, "client_refused",
+            "its handshake took longer than limits.connect_timeout_ms: it is slow, or no client of this listener");
         connection_close(clients->arriving->connection);
     }
     set_timer(clients);

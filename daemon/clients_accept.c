@@ -37,6 +37,9 @@ static void far_address(const struct sockaddr_storage *from, char ip[46], char *
     }
 }
 
+static const char files_are_out[] = "out of file descriptors: raise the limit of open files (LimitNOFILE= in a systemd "
+                                    "unit, ulimit -n in a shell)";
+
 static void refuse(struct clients *clients, int file, const char *address, const char *why) {
     clients->counters.refused++;
     if (file >= 0) close(file);
@@ -59,14 +62,12 @@ static void admit(struct listener *listener, int file, const struct sockaddr_sto
     far_address(from, ip, address, sizeof(address));
     clients->counters.accepted[listener->kind]++;
     if ((uint64_t)file + FILES_KEPT >= clients->files_max) {
-        refuse(clients, file, address,
-               "out of file descriptors: raise the limit of open files (LimitNOFILE= in a systemd unit, ulimit -n in a "
-               "shell)");
+        refuse(clients, file, address, files_are_out);
         return;
     }
     struct connection *connection = connection_new(clients, file);
     if (connection == NULL) {
-        refuse(clients, -1, address, "memory is short");
+        refuse(clients, -1, address, "memory is short: give the machine more");
         return;
     }
     const bool proxied = config_is_proxy(server->config, ip);
@@ -110,7 +111,10 @@ static void on_acceptable(uv_poll_t *poll, int status, int events) {
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            refuse(clients, -1, "", strerror(errno));
+            refuse(clients, -1, "",
+                   errno == EMFILE   ? files_are_out
+                   : errno == ENFILE ? "the machine is out of file descriptors: raise fs.file-max (sysctl)"
+                                     : "memory is short for a new connection: give the machine more");
             set_polling(listener, false);
             uv_timer_start(&clients->accept_timer, on_pause_over, ACCEPT_PAUSE_MS, 0);
         }

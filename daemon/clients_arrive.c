@@ -23,7 +23,7 @@ static void open_at_broker(struct connection *connection) {
     if (layers->with_websocket) {
         layers->websocket = calloc(1, sizeof(*layers->websocket));
         if (layers->websocket == NULL) {
-            connection_log(connection, "client_refused", "memory is short");
+            connection_log(connection, "client_refused", "memory is short: give the machine more");
             connection_close(connection);
             return;
         }
@@ -79,7 +79,7 @@ static size_t take_proxy(struct connection *connection, const uint8_t *bytes, si
     struct clients *clients = connection->clients;
     struct layers *layers = connection->layers;
     struct proxy_header header;
-    const char *wrong = "memory is short";
+    const char *wrong = "memory is short: give the machine more";
     const size_t before = layers->greeting.size, added = greet(layers, bytes, size, PROXY_HEADER_MAX);
     const enum proxy_result result =
         added == 0 ? PROXY_BAD
@@ -90,8 +90,11 @@ static size_t take_proxy(struct connection *connection, const uint8_t *bytes, si
         advance(connection);
         return header.size - before;
     }
-    char why[160];
-    snprintf(why, sizeof(why), "it comes from one of listen.proxies, and its PROXY header is malformed: %s", wrong);
+    char why[256];
+    snprintf(why, sizeof(why),
+             "it comes from one of listen.proxies, and its PROXY header is malformed: %s; let the proxy send it "
+             "(send-proxy), or take its address out of listen.proxies",
+             wrong);
     fail(connection, &clients->counters.proxy_failed, why);
     return size;
 }
@@ -112,7 +115,7 @@ static size_t take_hello(struct connection *connection, const uint8_t *bytes, si
         return added;
     if (added > 0) layers->tls = tls_stream_new(clients->server->certificates, &clients->sending);
     if (layers->tls == NULL) {
-        fail(connection, &clients->counters.tls_failed, "memory is short for TLS");
+        fail(connection, &clients->counters.tls_failed, "memory is short for TLS: give the machine more");
         return size;
     }
     struct text hello = layers->greeting;
@@ -129,7 +132,7 @@ static size_t take_request(struct connection *connection, const uint8_t *bytes, 
     struct websocket_answer answer;
     const size_t before = layers->greeting.size, added = greet(layers, bytes, size, WEBSOCKET_REQUEST_MAX);
     if (added == 0) {
-        fail(connection, &clients->counters.websocket_failed, "memory is short");
+        fail(connection, &clients->counters.websocket_failed, "memory is short: give the machine more");
         return size;
     }
     const enum websocket_request_result result =
@@ -141,7 +144,8 @@ static size_t take_request(struct connection *connection, const uint8_t *bytes, 
         return answer.request_size - before;
     }
     if (connection->list != LIST_DEAD)
-        fail(connection, &clients->counters.websocket_failed, answer.wrong != NULL ? answer.wrong : "memory is short");
+        fail(connection, &clients->counters.websocket_failed,
+             answer.wrong != NULL ? answer.wrong : "memory is short: give the machine more");
     return size;
 }
 
@@ -163,18 +167,18 @@ void arrive_secured(struct connection *connection) {
             advance(connection);
             return;
         }
-        fail(connection, &clients->counters.tls_failed, "memory is short");
+        fail(connection, &clients->counters.tls_failed, "memory is short: give the machine more");
         return;
     case TLS_NAME_NO_CERTIFICATE: advance(connection); return;
     case TLS_NAME_BAD:
         fail(connection, &clients->counters.tls_failed,
-             "its certificate has no common name (CN) that can be a user name");
+             "its certificate has no common name (CN) that can be a user name: give it one of printable characters");
         return;
     }
 }
 
 void arrive_tls_failed(struct connection *connection) {
-    char why[256];
+    char why[300];
     if (connection->list == LIST_ARRIVING) {
         snprintf(why, sizeof(why), "TLS: %s", tls_stream_wrong(connection->layers->tls));
         fail(connection, &connection->clients->counters.tls_failed, why);
@@ -188,7 +192,7 @@ void arrive(struct connection *connection, const struct listener *listener, bool
     struct clients *clients = connection->clients;
     struct layers *layers = connection_layers(connection);
     if (layers == NULL) {
-        connection_log(connection, "client_refused", "memory is short");
+        connection_log(connection, "client_refused", "memory is short: give the machine more");
         connection_close(connection);
         return;
     }

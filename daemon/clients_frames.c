@@ -59,7 +59,8 @@ static void keep_unsent(struct connection *connection, size_t left) {
     connection->is_blocked = true;
     if (!layers->unsent.failed && layers->unsent.size - layers->unsent_at <= UNSENT_MAX) return;
     connection_log(connection, "client_lost",
-                   layers->unsent.failed ? "memory is short for its output" : "it asks for answers and reads none");
+                   layers->unsent.failed ? "memory is short for its output: give the machine more"
+                                         : "it asks for answers and reads none");
     connection_close(connection);
 }
 

@@ -67,7 +67,7 @@ void share_keep(struct connection *connection, const uint8_t *bytes, size_t size
     struct layers *layers = connection_layers(connection);
     if (layers != NULL) text_append(&layers->rest, (const char *)bytes, size);
     if (layers == NULL || layers->rest.failed) {
-        connection_log(connection, "client_lost", "memory is short for its input");
+        connection_log(connection, "client_lost", "memory is short for its input: give the machine more");
         connection_close(connection);
     }
 }

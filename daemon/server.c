@@ -90,12 +90,15 @@ static void port_store(void *context, const struct broker_journal *journal) {
 
 /* A certificate that was verified is enough. Who shows neither name nor password is welcome where the configuration
  * says so. To check those that are shown is not there yet, so nobody is let in by them. */
-static uint8_t may_connect(void *context, const struct broker_applicant *applicant) {
+static uint8_t may_connect(void *context, const struct broker_applicant *applicant, const char **why) {
     const struct server *server = context;
     if (applicant->origin->certificate_name != NULL) return 0x00;
-    const bool welcome = server->config->clients.anonymous_everywhere ||
-                         (applicant->origin->from_loopback && !server->config->clients.anonymous_nowhere);
-    return welcome ? 0x00 : 0x87;
+    if (server->config->clients.anonymous_everywhere) return 0x00;
+    if (applicant->origin->from_loopback && !server->config->clients.anonymous_nowhere) return 0x00;
+    *why = server->config->clients.anonymous_nowhere
+               ? "clients.anonymous is false: write true, or use certificates (tls.client_ca)"
+               : "only loopback is open to all: write clients: {anonymous: true}, or use certificates (tls.client_ca)";
+    return 0x87;
 }
 
 /* ---- the turn of the loop ---- */

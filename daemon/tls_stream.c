@@ -99,15 +99,21 @@ void tls_stream_give(struct tls_stream *stream, const uint8_t *bytes, size_t siz
 /* What the owner of a client, or of this broker, can do something about; the rest in OpenSSL's words. */
 static const char *explain(unsigned long error) {
     switch (ERR_GET_REASON(error)) {
-    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE: return "no client certificate was shown (tls.require_client_cert)";
+    case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:
+        return "no client certificate was shown: give the client one, or write tls.require_client_cert: false";
     case SSL_R_UNSUPPORTED_PROTOCOL:
-    case SSL_R_VERSION_TOO_LOW: return "the client speaks nothing newer than TLS 1.1";
-    case SSL_R_NO_SHARED_CIPHER: return "the client has no cipher that is secure enough";
+    case SSL_R_VERSION_TOO_LOW: return "the client speaks nothing newer than TLS 1.1: bring it to 1.2 or 1.3";
+    case SSL_R_NO_SHARED_CIPHER:
+        return "the client has no cipher that is secure enough: let it offer ECDHE with AES-GCM or ChaCha20";
     case SSL_R_HTTP_REQUEST:
-    case SSL_R_WRONG_VERSION_NUMBER: return "the client does not speak TLS";
-    case SSL_R_TLSV1_ALERT_UNKNOWN_CA: return "the client does not know who signed our certificate";
-    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED: return "the client says that our certificate has expired";
-    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE: return "the client does not accept our certificate";
+    case SSL_R_WRONG_VERSION_NUMBER:
+        return "the client does not speak TLS: switch it on there, or use a port of listen.mqtt or ws";
+    case SSL_R_TLSV1_ALERT_UNKNOWN_CA:
+        return "the client does not know who signed our certificate: give it that authority's (--cafile)";
+    case SSL_R_SSLV3_ALERT_CERTIFICATE_EXPIRED:
+        return "the client says that our certificate has expired: renew tls.cert and send SIGHUP, or set its clock";
+    case SSL_R_SSLV3_ALERT_BAD_CERTIFICATE:
+        return "the client does not accept our certificate: see that tls.cert names the host it connects to";
     default: return ERR_reason_error_string(error);
     }
 }
@@ -115,13 +121,14 @@ static const char *explain(unsigned long error) {
 static enum tls_result fail(struct tls_stream *stream) {
     const unsigned long error = ERR_peek_error();
     const char *why = error != 0 ? explain(error) : NULL;
-    char text[160];
+    char text[256];
     if (ERR_GET_REASON(error) == SSL_R_CERTIFICATE_VERIFY_FAILED) {
-        snprintf(text, sizeof(text), "its certificate is not believed: %s",
+        snprintf(text, sizeof(text),
+                 "its certificate is not believed: %s; let tls.client_ca hold who has signed it, or give it a new one",
                  X509_verify_cert_error_string(SSL_get_verify_result(stream->ssl)));
         why = text;
     }
-    if (stream->wrong == NULL) stream->wrong = strdup(why != NULL ? why : "memory is short");
+    if (stream->wrong == NULL) stream->wrong = strdup(why != NULL ? why : "memory is short: give the machine more");
     ERR_clear_error();
     return TLS_FAILED;
 }
@@ -138,7 +145,7 @@ enum tls_result tls_stream_read(struct tls_stream *stream, uint8_t *plain, size_
 }
 
 const char *tls_stream_wrong(const struct tls_stream *stream) {
-    return stream->wrong != NULL ? stream->wrong : "memory is short";
+    return stream->wrong != NULL ? stream->wrong : "memory is short: give the machine more";
 }
 
 enum tls_name tls_stream_name(const struct tls_stream *stream, char name[TLS_NAME_MAX + 1]) {

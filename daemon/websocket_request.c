@@ -98,7 +98,7 @@ static enum websocket_request_result accept_request(const struct request *reques
     memcpy(text, request->key.bytes, KEY_SIZE);
     memcpy(text + KEY_SIZE, MAGIC, sizeof(MAGIC));
     if (EVP_Digest(text, KEY_SIZE + sizeof(MAGIC) - 1, digest, &digest_size, EVP_sha1(), NULL) != 1)
-        return refuse(answer, "503 Service Unavailable", "", "memory is short");
+        return refuse(answer, "503 Service Unavailable", "", "memory is short: give the machine more");
     EVP_EncodeBlock(accept, digest, (int)digest_size);
     /* MQTT-6.0.0-4: the subprotocol is "mqtt" whenever it was offered. */
     answer->size = (size_t)snprintf(answer->bytes, sizeof(answer->bytes),

@@ -41,8 +41,9 @@ struct state {
 };
 
 /* Nobody takes a witness's place. */
-static uint8_t may_connect(void *context, const struct broker_applicant *applicant) {
+static uint8_t may_connect(void *context, const struct broker_applicant *applicant, const char **why) {
     (void)context;
+    (void)why;
     bool is_witness = strcmp(applicant->origin->address, "witness") == 0;
     bool says_so = applicant->client_id_size >= 2 && memcmp(applicant->client_id, WITNESS_PREFIX, 2) == 0;
     return is_witness == says_so ? 0 : 0x87;

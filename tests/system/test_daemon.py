@@ -232,6 +232,7 @@ class Alone(SystemTest):
         done = run("unshare", *flags, "sh", "-c", script, env=environment())
         self.assertIn("loopback 0", done.stdout, done.stderr)
         self.assertNotIn("outside 0", done.stdout)
+        self.assertRegex(done.stderr, "client_refused .*0x87, only loopback is open to all: write clients: {anonymous: true}")
 
     def test_data_survive_as_promised_the_epoch_rises(self):
         fed = self.federation(("edge-1",))

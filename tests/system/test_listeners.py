@@ -208,6 +208,7 @@ class ClientCertificates(ListenerTest):
         site = self.secure(tls=", client_ca: ca.crt", anonymous="false")
         alice = self.ca.sign("alice")
         self.assertEqual(self.tls(site).send(raw_connect("c")).packet(), NOT_AUTHORISED)
+        wait_until("the log says why", lambda: site.log_lines("client_refused", "clients.anonymous is false: write true, or use certificates"))
         self.assertEqual(self.tls(site, certificate=alice).send(raw_connect("c")).packet(), ACCEPTED)
         options = ["--cafile", str(self.ca.crt), "--cert", str(alice[0]), "--key", str(alice[1])]
         sub = self.closing(MosquittoSub(site.way("a"), "t", options=options))

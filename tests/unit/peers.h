@@ -82,7 +82,7 @@ struct world {
     int row_count;
     uint64_t frames_moved;
     int dials;
-    char last_warning[SITES_MAX][240];
+    char last_warning[SITES_MAX][sizeof((struct broker_note *)0)->text];
     int warnings[SITES_MAX];
 };
 

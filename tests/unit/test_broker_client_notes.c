@@ -3,15 +3,18 @@
 
 static struct world world;
 static uint8_t answer; /* of may_connect */
+static const char *words;
 
-static uint8_t may_connect(void *context, const struct broker_applicant *applicant) {
+static uint8_t may_connect(void *context, const struct broker_applicant *applicant, const char **why) {
     (void)context, (void)applicant;
+    *why = words;
     return answer;
 }
 
 static int begin(void **state) {
     (void)state;
     answer = 0;
+    words = NULL;
     world.options.debug_notes = true;
     world.options.questions.may_connect = may_connect;
     world_begin(&world);
@@ -101,7 +104,14 @@ static void who_is_refused_is_named_at_any_level(void **state) {
                 "CONNECT from 127.0.0.1:4711 refused: reason 0x87, not allowed; client 'meter', user 'joe'");
     expect_silence();
     client_cut(&client);
+    words = "nobody is let in on Sundays: come tomorrow";
+    client_open(&world, &client, 5);
+    say_connect(&client, &(struct connect){.id = "meter"});
+    expect_note(BROKER_NOTE_INFO, "CONNECT from 127.0.0.1:4711 refused: reason 0x87, nobody is let in on Sundays: come "
+                                  "tomorrow; client 'meter'");
+    client_cut(&client);
     answer = 0;
+    words = NULL;
     client_open(&world, &client, 4);
     say_connect(&client, &(struct connect){.id = "", .resume = true});
     expect_note(BROKER_NOTE_INFO, "CONNECT from 127.0.0.1:4711 refused: reason 0x85, a session that lasts needs a "

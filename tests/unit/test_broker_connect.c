@@ -227,11 +227,13 @@ static void server_keep_alive_is_told_and_held(void **state) {
     expect_end(&client);
 }
 
-static uint8_t judge(void *context, const struct broker_applicant *applicant) {
+static uint8_t judge(void *context, const struct broker_applicant *applicant, const char **why) {
+    assert_null(*why);
     assert_true(applicant->origin->from_loopback);
     assert_string_equal(context, "judge");
     assert_int_equal(applicant->client_id_size, 1);
     assert_memory_equal(applicant->client_id, "a", 1);
+    *why = applicant->user_name == NULL ? "no name" : NULL;
     if (applicant->user_name == NULL) return 0x87;
     return applicant->user_name_size == 1 && applicant->user_name[0] == 'u' && applicant->password != NULL &&
                    applicant->password_size == 2 && memcmp(applicant->password, "pw", 2) == 0
@@ -244,9 +246,12 @@ static void credentials_are_asked_for(void **state) {
         int version;
         const char *user, *password, *answer;
     } rows[] = {
-        {4, "u", "pw", "connack present=0 00"},  {4, "u", "px", "connack present=0 04"},
-        {4, NULL, NULL, "connack present=0 05"}, {5, "u", "pw", "connack present=0 00*"},
-        {5, "u", NULL, "connack present=0 86"},  {5, NULL, "pw", "connack present=0 87"},
+        {4, "u", "pw", "connack present=0 00"},
+        {4, "u", "px", "connack present=0 04"},
+        {4, NULL, NULL, "connack present=0 05"},
+        {5, "u", "pw", "connack present=0 00*"},
+        {5, "u", NULL, "connack present=0 86 1f=user name or password are wrong"},
+        {5, NULL, "pw", "connack present=0 87 1f=no name"},
     };
     (void)state;
 
@@ -257,6 +262,7 @@ static void credentials_are_asked_for(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct client client;
         client_open(&world, &client, rows[i].version);
+        client.tells_reasons = true;
         say_connect(&client, &(struct connect){.id = "a", .user = rows[i].user, .password = rows[i].password});
         expect(&client, rows[i].answer);
         client_cut(&client);
