@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <libgen.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,43 +29,52 @@ static const char *not_writable_above(const char *path) {
 
 /* ---- data_dir ---- */
 
-/* The first 100 bytes are SQLite's header: a name of 16 bytes, and at 60 the version of the schema, big-endian
- * (https://www.sqlite.org/fileformat.html section 1.3). */
-static void check_database(const struct config *config, struct config_faults *faults) {
-    char path[4096], log_path[4104];
-    struct stat log_status;
-    uint8_t header[100];
-    snprintf(path, sizeof(path), "%s/hobnob.db", config->data_dir);
-    FILE *file = access(path, R_OK | W_OK) == 0 ? fopen(path, "rb") : NULL;
-    if (file == NULL && errno != ENOENT)
-        config_fault_add(faults, false, config->data_dir_line,
-                         "%s cannot be used: %s; let the user that runs hobnobd read and write it (chown)", path,
-                         strerror(errno));
-    if (file == NULL && errno != ENOENT) return;
-    const size_t size = file != NULL ? fread(header, 1, sizeof(header), file) : 0;
+/* What is known of the surroundings, while they are looked at. */
+struct check {
+    const struct config *config;
+    struct config_faults *faults;
+    bool runs;       /* a process has the database open: a broker with this data_dir */
+    char who[64];    /* "process 4711 (hobnobd)" */
+    char ports[400]; /* those in use, if one runs: "listen.mqtt 127.0.0.1:1883, listen.admin ..." */
+};
+
+static void name_holder(int process, char *out, size_t size) {
+    char path[64], name[32] = "";
+    snprintf(path, sizeof(path), "/proc/%d/comm", process);
+    FILE *file = process > 0 ? fopen(path, "r") : NULL;
+    if (file != NULL && fgets(name, sizeof(name), file) == NULL) name[0] = '\0';
     if (file != NULL) fclose(file);
-    snprintf(log_path, sizeof(log_path), "%s-wal", path);
-    if (size == 0 && stat(log_path, &log_status) == 0 && log_status.st_size > 0)
-        config_fault_add(faults, false, config->data_dir_line,
-                         "%s is there, and hobnob.db is missing or empty; put that one back, or both from a backup, or "
-                         "move hobnob.db-wal away and start empty",
-                         log_path);
-    if (size == 0) return; /* begun, and never written */
-    const uint32_t version = size == sizeof(header) ? (uint32_t)header[60] << 24 | (uint32_t)header[61] << 16 |
-                                                          (uint32_t)header[62] << 8 | header[63]
-                                                    : 0;
-    if (size < sizeof(header) || memcmp(header, "SQLite format 3", 16) != 0)
-        config_fault_add(
-            faults, false, config->data_dir_line,
-            "%s is damaged; move it and hobnob.db-wal away, then put back all from a backup, or start empty", path);
-    else if (version > STORE_SCHEMA_VERSION)
-        config_fault_add(faults, false, config->data_dir_line,
-                         "%s was written by a newer hobnobd (schema %u, this one knows %d); run that one, or write "
-                         "another data_dir",
-                         path, (unsigned)version, STORE_SCHEMA_VERSION);
+    name[strcspn(name, "\n")] = '\0';
+    if (process > 0)
+        snprintf(out, size, "process %d%s%s%s", process, name[0] != '\0' ? " (" : "", name, name[0] != '\0' ? ")" : "");
+    else
+        snprintf(out, size, "a process that cannot be seen from here");
 }
 
-static void check_data_dir(const struct config *config, struct config_faults *faults) {
+static void check_database(struct check *check) {
+    const struct config *config = check->config;
+    char path[4096], error[STORE_ERROR_MAX];
+    int holder = 0;
+    snprintf(path, sizeof(path), "%s/hobnob.db", config->data_dir);
+    if (access(path, R_OK | W_OK) != 0 && errno != ENOENT) {
+        config_fault_add(check->faults, false, config->data_dir_line,
+                         "%s cannot be used: %s; let the user that runs hobnobd read and write it (chown)", path,
+                         strerror(errno));
+        return;
+    }
+    switch (store_inspect(config->data_dir, &holder, error)) {
+    case STORE_SOUND: break;
+    case STORE_BAD: config_fault_add(check->faults, false, config->data_dir_line, "%s", error); break;
+    case STORE_USED:
+        check->runs = true;
+        name_holder(holder, check->who, sizeof(check->who));
+        break;
+    }
+}
+
+static void check_data_dir(struct check *check) {
+    const struct config *config = check->config;
+    struct config_faults *faults = check->faults;
     struct stat status;
     if (config->data_dir == NULL) return;
     const bool is_there = stat(config->data_dir, &status) == 0;
@@ -81,7 +89,7 @@ static void check_data_dir(const struct config *config, struct config_faults *fa
                          is_there ? "let the user that runs hobnobd write there (chown)"
                                   : "make the folder above it for the user that runs hobnobd");
     else if (is_there)
-        check_database(config, faults);
+        check_database(check);
 }
 
 /* ---- listeners ---- */
@@ -100,24 +108,32 @@ static void check_unix(const struct config_address *address, const char *what, s
                          what, address->host, why);
 }
 
-static void check_port(const struct config_address *address, bool v6only, int type, const char *what,
-                       struct config_faults *faults) {
+static void note_port(struct check *check, const char *what, const char *address) {
+    const size_t size = strlen(check->ports);
+    snprintf(check->ports + size, sizeof(check->ports) - size, "%s%s %s", size > 0 ? ", " : "", what, address);
+}
+
+static void check_port(struct check *check, const struct config_address *address, bool v6only, int type,
+                       const char *what) {
     char text[CONFIG_FAULT_TEXT_MAX], shown[CONFIG_ADDRESS_MAX];
     const int error = address->ip[0] != '\0' ? listening_probe(address, v6only, type) : 0; /* unknown: said already */
     if (error == 0) return;
-    if (error == EADDRINUSE) {
-        config_address_format(address, shown);
-        config_fault_add(faults, true, address->line,
-                         "%s: %s is in use now; if that is not this broker itself, stop who uses it (ss -lntup shows "
-                         "it), or write another port",
+    config_address_format(address, shown);
+    if (error == EADDRINUSE && check->runs) {
+        note_port(check, what, shown);
+    } else if (error == EADDRINUSE) {
+        config_fault_add(check->faults, true, address->line,
+                         "%s: %s is in use now, and no hobnobd runs with this data_dir; stop who uses it (ss -lntup "
+                         "shows it), or write another port",
                          what, shown);
-        return;
+    } else {
+        listening_explain(NULL, what, address, error, text, sizeof(text));
+        config_fault_add(check->faults, false, address->line, "%s", text);
     }
-    listening_explain(NULL, what, address, error, text, sizeof(text));
-    config_fault_add(faults, false, address->line, "%s", text);
 }
 
-static void check_listeners(const struct config *config, struct config_faults *faults) {
+static void check_listeners(struct check *check) {
+    const struct config *config = check->config;
     const struct {
         const char *what;
         const struct config_listeners *listeners;
@@ -130,16 +146,28 @@ static void check_listeners(const struct config *config, struct config_faults *f
             const struct config_address *address = &listeners->items[i];
             const bool v6only = listening_v6only(listeners, address);
             if (address->is_unix)
-                check_unix(address, kinds[kind].what, faults);
+                check_unix(address, kinds[kind].what, check->faults);
             else
-                check_port(address, v6only, SOCK_STREAM, kinds[kind].what, faults);
+                check_port(check, address, v6only, SOCK_STREAM, kinds[kind].what);
             if (listeners == &config->listen.peers)
-                check_port(address, v6only, SOCK_DGRAM, "listen.peers (UDP)", faults);
+                check_port(check, address, v6only, SOCK_DGRAM, "listen.peers (UDP)");
         }
     }
 }
 
+/* Its ports are in use, and its database is not read, and neither is a fault. */
+static void tell_of_broker(struct check *check) {
+    if (!check->runs) return;
+    config_fault_add(check->faults, true, check->config->data_dir_line,
+                     "a broker with this data_dir runs here now, %s: it has its database, which is not read, and "
+                     "%s%s; a start beside it would be refused",
+                     check->who, check->ports[0] != '\0' ? "what is in use of its ports: " : "none of these ports",
+                     check->ports);
+}
+
 void check_surroundings(const struct config *config, struct config_faults *faults) {
-    check_data_dir(config, faults);
-    check_listeners(config, faults);
+    struct check check = {.config = config, .faults = faults};
+    check_data_dir(&check);
+    check_listeners(&check);
+    tell_of_broker(&check);
 }

@@ -5,8 +5,9 @@
 
 #include "daemon/config.h"
 
-/* listening_resolve() was there before. A port that is taken is a warning, as the broker whose configuration is checked
- * may run already. Of the database only the header is read: that a page further on is damaged shows at the start. */
+/* listening_resolve() was there before. The database is read as a start reads it. Beside a broker that runs with this
+ * data_dir it is not, and one warning says so, with the ports in use; a port that somebody else has is a warning of its
+ * own, as data_dir may be what was changed. */
 void check_surroundings(const struct config *config, struct config_faults *faults);
 
 #endif

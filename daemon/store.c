@@ -101,21 +101,22 @@ static bool has_bytes(const struct store *store, const char *name) {
     return stat(path, &status) == 0 && status.st_size > 0;
 }
 
+bool store_check_log(const struct store *store, char error[STORE_ERROR_MAX]) {
+    if (has_bytes(store, "hobnob.db") || !has_bytes(store, "hobnob.db-wal")) return true;
+    snprintf(error, STORE_ERROR_MAX,
+             "data_dir %s holds hobnob.db-wal, and hobnob.db is missing or empty: put that one back, or both from a "
+             "backup, or move hobnob.db-wal away and start empty; the federation remembers this broker's epoch",
+             store->dir);
+    return false;
+}
+
 static bool open_database(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]) {
     char path[4096];
     if (snprintf(path, sizeof(path), "%s/hobnob.db", store->dir) >= (int)sizeof(path) - 8) {
         snprintf(error, STORE_ERROR_MAX, "data_dir has a path longer than 4,000 bytes: write a shorter one");
         return false;
     }
-    /* SQLite would take the file for a new one, and delete the log. */
-    if (!has_bytes(store, "hobnob.db") && has_bytes(store, "hobnob.db-wal")) {
-        snprintf(
-            error, STORE_ERROR_MAX,
-            "data_dir %s holds hobnob.db-wal, and hobnob.db is missing or empty: put that one back, or both from a "
-            "backup, or move hobnob.db-wal away and start empty; the federation remembers this broker's epoch",
-            store->dir);
-        return false;
-    }
+    if (!store_check_log(store, error)) return false;
     int result = sqlite3_open_v2(path, &connection->database,
                                  SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX, NULL);
     if (result == SQLITE_OK && sqlite3_db_readonly(connection->database, "main") == 1) result = SQLITE_READONLY;

@@ -35,6 +35,11 @@ struct broker_journal;
 /* Makes the folder (mode 0700) and the file if they are missing, checks the file and migrates it. NULL on failure, and
  * then error is one line with the remedy; a damaged file is refused and left as it is. */
 struct store *store_open(const char *data_dir, enum store_sync sync, char error[STORE_ERROR_MAX]);
+/* Reads the file as store_open() and store_load() do, and says what they would say; nothing is made or changed.
+ * STORE_USED: another process has it open, so it is not read. *holder is that process then, 0 if it is not known. */
+enum store_inspected { STORE_SOUND, STORE_BAD, STORE_USED };
+enum store_inspected store_inspect(const char *data_dir, int *holder, char error[STORE_ERROR_MAX]);
+
 /* Stops the thread if it runs (store_stop), and closes the file. NULL is fine. */
 void store_close(struct store *store);
 

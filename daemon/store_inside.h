@@ -74,12 +74,25 @@ void store_explain(const struct store *store, const struct store_connection *con
 /* The value of a row of the table numbers, 0 if there is none. */
 int store_read_number(struct store_connection *connection, const char *name, uint64_t *value);
 
+/* False, and says so, for a write-ahead log without its file: SQLite would take the file for a new one, and delete the
+ * log. */
+bool store_check_log(const struct store *store, char error[STORE_ERROR_MAX]);
+
 /* ---- store_schema.c ---- */
 
 /* Whether the file may be touched at all: it is new, or ours and of a version that we know. */
 bool store_check_origin(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]);
+/* The file of a known version, read whole, changes nothing. *present: its tables are those of the present version. */
+bool store_check_content(const struct store *store, struct store_connection *connection, bool *present,
+                         char error[STORE_ERROR_MAX]);
 /* The checked file, brought to the present version. */
 bool store_prepare_schema(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]);
+
+/* ---- store_load.c ---- */
+
+/* All records, and the highest number among them. */
+int store_read_records(struct store_connection *connection, store_on_record *on_record, void *context,
+                       uint64_t *highest);
 
 /* ---- store_batch.c: what a batch need not write ---- */
 

@@ -126,6 +126,14 @@ static int load_table(struct store_connection *connection, const struct table *t
     return result == SQLITE_DONE ? SQLITE_OK : result;
 }
 
+int store_read_records(struct store_connection *connection, store_on_record *on_record, void *context,
+                       uint64_t *highest) {
+    int result = store_read_number(connection, "highest", highest);
+    for (size_t i = 0; result == SQLITE_OK && i < sizeof(tables) / sizeof(tables[0]); i++)
+        result = load_table(connection, &tables[i], on_record, context, highest);
+    return result == SQLITE_OK && *highest >= STORE_NUMBER_MAX ? SQLITE_CORRUPT : result;
+}
+
 bool store_load(struct store *store, store_on_record *on_record, void *context, uint64_t *first_number,
                 char error[STORE_ERROR_MAX]) {
     uint64_t highest = 0;
@@ -134,10 +142,7 @@ bool store_load(struct store *store, store_on_record *on_record, void *context, 
         sqlite3_exec(store->connection.database,
                      "DELETE FROM messages WHERE message NOT IN (SELECT message FROM queued)", NULL, NULL, NULL);
     if ((result & 0xff) == SQLITE_FULL) result = SQLITE_OK; /* they take room, and no more than that */
-    if (result == SQLITE_OK) result = store_read_number(&store->connection, "highest", &highest);
-    for (size_t i = 0; result == SQLITE_OK && i < sizeof(tables) / sizeof(tables[0]); i++)
-        result = load_table(&store->connection, &tables[i], on_record, context, &highest);
-    if (result == SQLITE_OK && highest >= STORE_NUMBER_MAX) result = SQLITE_CORRUPT;
+    if (result == SQLITE_OK) result = store_read_records(&store->connection, on_record, context, &highest);
     if (result != SQLITE_OK) {
         store_explain(store, &store->connection, result, error);
         return false;

@@ -104,13 +104,25 @@ bool store_check_origin(const struct store *store, struct store_connection *conn
     return !foreign && version <= STORE_SCHEMA_VERSION;
 }
 
-bool store_prepare_schema(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]) {
+bool store_check_content(const struct store *store, struct store_connection *connection, bool *present,
+                         char error[STORE_ERROR_MAX]) {
     int64_t version = 0;
     int result = read_value(connection, "PRAGMA user_version", &version, NULL, 0);
     if (result == SQLITE_OK && version > 0) result = check_whole(store, connection);
+    *present = version == STORE_SCHEMA_VERSION;
+    if (result == SQLITE_OK && *present) result = store_check_tables(connection);
+    if (result != SQLITE_OK) store_explain(store, connection, result, error);
+    return result == SQLITE_OK;
+}
+
+bool store_prepare_schema(const struct store *store, struct store_connection *connection, char error[STORE_ERROR_MAX]) {
+    int64_t version = 0;
+    bool present = false;
+    if (!store_check_content(store, connection, &present, error)) return false;
+    int result = read_value(connection, "PRAGMA user_version", &version, NULL, 0);
     for (; result == SQLITE_OK && version < STORE_SCHEMA_VERSION; version++)
         result = migrate(connection, version);
-    if (result == SQLITE_OK) result = store_check_tables(connection);
+    if (result == SQLITE_OK && !present) result = store_check_tables(connection);
     if (result != SQLITE_OK) store_explain(store, connection, result, error);
     return result == SQLITE_OK;
 }

@@ -1,9 +1,11 @@
 """hobnobd as an administrator meets it: faults named with their remedy, an orderly end, the admin port, the tables of hobnob."""
+import contextlib
 import json
 import os
 import re
 import signal
 import socket
+import sqlite3
 import subprocess
 import time
 
@@ -44,8 +46,12 @@ class Faults(SystemTest):
 
     def test_check_finds_what_a_start_would(self):
         port = free_ports(1)[0]
-        newer = bytearray(b"SQLite format 3".ljust(100, b"\0"))
-        newer[63] = 99
+        def database(sql):
+            path = self.folder() / "made.db"
+            with contextlib.closing(sqlite3.connect(path)) as made:
+                made.executescript(sql)
+            return path.read_bytes()
+        newer, foreign = database("CREATE TABLE t (a); PRAGMA user_version = 99"), database("CREATE TABLE t (a)")
         here = f"127.0.0.1:{port}"
         for listen, data_dir, files, words in (
                 (f"192.0.2.1:{port}", "data", {}, ("listen.mqtt", "is no address of this host")),
@@ -54,7 +60,8 @@ class Faults(SystemTest):
                 (here, "file", {"file": b"x"}, ("data_dir", "is there and is no folder")),
                 (here, "no/such", {}, ("data_dir", "cannot be made: No such file")),
                 (here, "data", {"data/hobnob.db": b"torn" * 100}, ("damaged", "start empty")),
-                (here, "data", {"data/hobnob.db": bytes(newer)}, ("hobnob.db", "data_dir")),
+                (here, "data", {"data/hobnob.db": newer}, ("data_dir", "written by a newer hobnobd")),
+                (here, "data", {"data/hobnob.db": foreign}, ("data_dir", "of another program")),
                 (here, "data", {"data/hobnob.db-wal": b"log"}, ("hobnob.db-wal", "missing or empty"))):
             with self.subTest(listen=listen, data_dir=data_dir, files=list(files)):
                 broker = Broker("solo", self.folder())
@@ -71,6 +78,37 @@ class Faults(SystemTest):
                 self.refuses(broker.config, *words)
                 for name, content in files.items():
                     self.assertEqual((broker.folder / name).read_bytes(), content, "left as it was")
+
+    def test_check_says_of_a_damaged_page_what_a_start_says(self):
+        broker = single(self, more="data_dir: data\n")
+        broker.start()
+        self.assertEqual(broker.stop(), 0)
+        path = broker.folder / "data" / "hobnob.db"
+        damaged = bytearray(path.read_bytes())
+        damaged[4 * 4096:5 * 4096] = b"\xA5" * 4096
+        path.write_bytes(damaged)
+        done = run(HOBNOBD, "--check", broker.config, env=environment())
+        self.assertEqual((done.returncode, done.stderr), (1, ""), done.stdout)
+        self.assertEqual((path.read_bytes() == damaged, list(path.parent.iterdir())), (True, [path]))
+        self.refuses(broker.config, "damaged hobnob.db")
+        self.assertIn(done.stdout.strip(), run(HOBNOBD, broker.config, env=environment()).stderr)
+
+    def test_check_beside_a_running_broker_is_one_line_and_changes_nothing(self):
+        broker = self.federation(("edge-1",))["edge-1"]
+        broker.start()
+        subscriber = self.closing(Paho(broker))
+        subscriber.subscribe("a", qos=1)
+        before = {path: path.stat().st_mtime_ns for path in (broker.folder / "data").iterdir()}
+        done = run(HOBNOBD, "--check", broker.config, env=environment())
+        lines = done.stdout.splitlines()
+        self.assertEqual((done.returncode, done.stderr, len(lines)), (0, "", 2), done.stdout)
+        for word in ("warning: a broker with this data_dir runs here now", f"process {broker.process.pid} (", f"listen.mqtt 127.0.0.1:{broker.mqtt_port}",
+                     "listen.peers (UDP)", "listen.admin"):
+            self.assertIn(word, lines[0])
+        self.assertEqual({path: path.stat().st_mtime_ns for path in (broker.folder / "data").iterdir()}, before)
+        mosquitto_pub(broker, "a", b"goes on", 1)
+        subscriber.wait_count(1)
+        self.refuses(broker.config, "in use by another hobnobd")
 
     def test_a_port_that_needs_rights(self):
         broker = single(self)
