@@ -10,7 +10,7 @@
 #include <string.h>
 #include <utlist.h>
 
-/* Payloads up to this are copied into the output; a longer one is cheaper to reference. */
+/* Properties and payload up to this are copied into the output; what is longer is cheaper to reference. */
 enum { COPY_MAX = 1024 };
 
 struct client *client_find(const struct broker *broker, broker_handle handle) {
@@ -202,15 +202,15 @@ static enum client_sent send_publish(struct broker *broker, struct client *clien
     uint8_t *head;
 
     if (packet_size == UINT32_MAX || packet_size > client->packet_size_max) return CLIENT_TOO_LARGE;
-    if (message->payload_size > COPY_MAX) {
-        head = output_append_message(&client->output, &broker->chunks, head_size, message);
+    if (packet_size - head_size > COPY_MAX) {
+        head = output_append_message(&client->output, &broker->chunks, head_size, message, packet_size - head_size);
         if (head == NULL) return CLIENT_NO_MEMORY;
         mqtt_encode_publish_head(head, sending);
     } else {
         head = output_reserve(&client->output, &broker->chunks, packet_size);
         if (head == NULL) return CLIENT_NO_MEMORY;
         mqtt_encode_publish_head(head, sending);
-        if (message->payload_size > 0) memcpy(head + head_size, message->payload, message->payload_size);
+        mqtt_encode_publish_tail(head + head_size, sending);
         output_commit(&client->output, packet_size);
         *encoded = (struct mqtt_view){.bytes = head, .size = packet_size};
     }

@@ -26,6 +26,7 @@ struct message {
     uint32_t topic_size, payload_size, properties_size;
     struct message *copy; /* of a borrowed one: its counted copy, NULL until somebody holds it */
     const char *topic;    /* no final zero; of a counted one, like all views, inside its allocation */
+    /* Of a counted one the payload begins where the properties end. */
     const uint8_t *payload;
     const uint8_t *properties; /* MQTT 5.0 PUBLISH properties as encoded by the publisher, without length prefix, topic
                                   alias, subscription identifier and message expiry interval */

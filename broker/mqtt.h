@@ -202,7 +202,8 @@ size_t mqtt_suback_size(uint8_t version, enum mqtt_type type, size_t code_count,
 void mqtt_encode_suback(uint8_t *out, uint8_t version, enum mqtt_type type, uint16_t packet_id, const uint8_t *codes,
                         size_t code_count, const char *reason_string);
 
-/* A PUBLISH to a client: the head is all of it but the payload. */
+/* A PUBLISH to a client: the tail is the publisher's properties (to MQTT 5.0) and the payload, as they stand one behind
+ * the other in a counted message; the head is all before it. */
 struct mqtt_sending {
     uint8_t version, qos;
     bool dup, retain;
@@ -219,5 +220,7 @@ struct mqtt_sending {
 size_t mqtt_publish_head_size(struct mqtt_sending *sending, uint32_t *packet_size);
 /* Writes exactly mqtt_publish_head_size() bytes, which has been called for the same values before. */
 void mqtt_encode_publish_head(uint8_t *out, const struct mqtt_sending *sending);
+/* Writes what is left of the packet. */
+void mqtt_encode_publish_tail(uint8_t *out, const struct mqtt_sending *sending);
 
 #endif

@@ -226,6 +226,11 @@ static uint32_t publish_topic_size(const struct mqtt_sending *sending) {
     return sending->topic_is_known ? 0 : sending->message->topic_size;
 }
 
+/* What the publisher has given, as it stands. */
+static uint32_t publish_tail_size(const struct mqtt_sending *sending) {
+    return (sending->version >= MQTT_50 ? sending->message->properties_size : 0) + sending->message->payload_size;
+}
+
 size_t mqtt_publish_head_size(struct mqtt_sending *sending, uint32_t *packet_size) {
     uint64_t remaining =
         2 + (uint64_t)publish_topic_size(sending) + (sending->qos > 0 ? 2 : 0) + sending->message->payload_size;
@@ -242,7 +247,7 @@ size_t mqtt_publish_head_size(struct mqtt_sending *sending, uint32_t *packet_siz
     sending->remaining = (uint32_t)remaining;
     sending->properties_size = (uint32_t)properties;
     *packet_size = 1 + varint_size((uint32_t)remaining) + (uint32_t)remaining;
-    return *packet_size - sending->message->payload_size;
+    return *packet_size - publish_tail_size(sending);
 }
 
 void mqtt_encode_publish_head(uint8_t *out, const struct mqtt_sending *sending) {
@@ -255,15 +260,18 @@ void mqtt_encode_publish_head(uint8_t *out, const struct mqtt_sending *sending) 
     if (sending->qos > 0) at = put_u16(at, sending->packet_id);
     if (sending->version < MQTT_50) return;
     at = put_varint(at, sending->properties_size);
-    if (sending->properties_size == message->properties_size) { /* none of this hop, as a rule */
-        put_bytes(at, message->properties, message->properties_size);
-        return;
-    }
+    if (sending->properties_size == message->properties_size) return; /* none of this hop, as a rule */
     if (sending->topic_alias != 0) at = put_u16_property(at, PROP_TOPIC_ALIAS, sending->topic_alias);
     for (size_t i = 0; i < sending->identifier_count; i++) {
         *at++ = PROP_SUBSCRIPTION_IDENTIFIER;
         at = put_varint(at, sending->identifiers[i]);
     }
-    if (sending->expiry_left_s != UINT32_MAX) at = put_u32_property(at, PROP_MESSAGE_EXPIRY, sending->expiry_left_s);
-    put_bytes(at, message->properties, message->properties_size);
+    if (sending->expiry_left_s != UINT32_MAX) put_u32_property(at, PROP_MESSAGE_EXPIRY, sending->expiry_left_s);
+}
+
+void mqtt_encode_publish_tail(uint8_t *out, const struct mqtt_sending *sending) {
+    const struct message *message = sending->message;
+
+    if (sending->version >= MQTT_50) out = put_bytes(out, message->properties, message->properties_size);
+    put_bytes(out, message->payload, message->payload_size);
 }

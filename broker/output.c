@@ -9,7 +9,7 @@ enum { CHUNK_ALLOCATION = 4096, POOL_MAX = 256 };
 
 struct chunk {
     struct chunk *next;
-    struct message *message; /* whose payload it is; NULL if the bytes are its own */
+    struct message *message; /* whose tail it is; NULL if the bytes are its own */
     const uint8_t *bytes;
     size_t written, filled, capacity;
     uint8_t room[];
@@ -99,21 +99,22 @@ int output_append(struct output *output, struct chunk_pool *pool, const void *by
 }
 
 uint8_t *output_append_message(struct output *output, struct chunk_pool *pool, size_t head_size,
-                               struct message *message) {
+                               struct message *message, size_t tail_size) {
     struct message *held = message_ref(message);
-    struct chunk *payload = held != NULL ? malloc(sizeof *payload) : NULL;
+    struct chunk *tail = held != NULL ? malloc(sizeof *tail) : NULL;
     /* No page for a head alone: of messages just too large to be copied, each would cost four times its bytes. */
-    uint8_t *head = payload != NULL ? reserve(output, pool, head_size, 0) : NULL;
+    uint8_t *head = tail != NULL ? reserve(output, pool, head_size, 0) : NULL;
 
     if (head == NULL) {
         message_unref(held);
-        free(payload);
+        free(tail);
         return NULL;
     }
     output_commit(output, head_size);
-    *payload = (struct chunk){.message = held, .bytes = held->payload, .filled = held->payload_size};
-    add_chunk(output, payload);
-    output->bytes += message->payload_size;
+    *tail =
+        (struct chunk){.message = held, .bytes = held->payload + held->payload_size - tail_size, .filled = tail_size};
+    add_chunk(output, tail);
+    output->bytes += tail_size;
     return head;
 }
 

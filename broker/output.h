@@ -1,6 +1,7 @@
 /* What is to be written to one client: a list of chunks, so that spans stay where they are until they are written.
  *
- * Small packets are encoded straight into the last chunk; a large payload is referenced where it lies, in its counted
+ * Small packets are encoded straight into the last chunk; what is large of a
+ * publication is referenced where it lies, in its counted
  * message. Nothing is held while there is nothing to write.
  */
 #ifndef BROKER_OUTPUT_H
@@ -30,10 +31,10 @@ uint8_t *output_reserve(struct output *output, struct chunk_pool *pool, size_t s
 void output_commit(struct output *output, size_t size);
 /* 0, or -1 when memory is short. */
 int output_append(struct output *output, struct chunk_pool *pool, const void *bytes, size_t size);
-/* Appends room for a head, which the caller fills (MQTT header of the message), and the message's payload by reference.
- * NULL when memory is short and nothing changed. */
+/* Appends room for a head, which the caller fills, and the last tail_size bytes of the message by reference: its
+ * payload, or properties and payload. NULL when memory is short and nothing changed. */
 uint8_t *output_append_message(struct output *output, struct chunk_pool *pool, size_t head_size,
-                               struct message *message);
+                               struct message *message, size_t tail_size);
 
 size_t output_spans(const struct output *output, struct broker_span *spans, size_t span_max);
 /* size is at most output->bytes. */

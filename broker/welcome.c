@@ -69,8 +69,14 @@ static struct message *will_new(const struct mqtt_connect *connect) {
                                .expires_at_ms = UINT64_MAX};
     struct message *will = message_new(&template);
 
-    if (will != NULL)
-        will->properties_size = props_strip((uint8_t *)(uintptr_t)will->properties, will->properties_size);
+    uint8_t *properties, *place;
+
+    if (will == NULL) return NULL;
+    properties = (uint8_t *)(uintptr_t)will->properties;
+    will->properties_size = props_strip(properties, will->properties_size);
+    place = properties + connect->will_properties.size - will->properties_size; /* where the payload begins */
+    if (will->properties_size > 0) memmove(place, properties, will->properties_size);
+    will->properties = place;
     return will;
 }
 

@@ -54,11 +54,11 @@ static void send_on(uint8_t version, const struct mqtt_publish *publish) {
                                    .message = &message};
     uint32_t packet_size;
     size_t head_size = mqtt_publish_head_size(&sending, &packet_size);
-    assert(packet_size == head_size + message.payload_size);
+    assert(packet_size == head_size + (version == MQTT_50 ? message.properties_size : 0) + message.payload_size);
     uint8_t *packet = malloc(packet_size);
     assert(packet != NULL);
     mqtt_encode_publish_head(packet, &sending);
-    if (message.payload_size > 0) memcpy(packet + head_size, message.payload, message.payload_size);
+    mqtt_encode_publish_tail(packet + head_size, &sending);
 
     struct mqtt_frame frame;
     struct mqtt_publish again;

@@ -321,10 +321,11 @@ static void publish_head_has_the_size_announced(void **state) {
                                            .message = &message};
             uint32_t packet_size;
             size_t size = mqtt_publish_head_size(&sending, &packet_size);
-            struct cursor cursor = {out, out + size};
+            struct cursor cursor = {out, out + packet_size};
             size_t remaining;
-            assert_int_equal(size, packet_size);
+            assert_int_equal(size + (row == 0 ? 0 : message.properties_size), packet_size);
             mqtt_encode_publish_head(out, &sending);
+            mqtt_encode_publish_tail(out + size, &sending);
             take8(&cursor);
             remaining = take_length(&cursor);
             assert_int_equal(remaining, cursor.end - cursor.at);

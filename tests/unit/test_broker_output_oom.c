@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "broker/output.h"
+#include "mqtt_client.h"
 #include "oom.h"
 
 enum { HEAD_SIZE = 20 };
@@ -25,7 +26,7 @@ static struct message *message_of(size_t payload_size) {
 }
 
 static bool append(struct output *output, struct chunk_pool *pool, struct message *message) {
-    uint8_t *head = output_append_message(output, pool, HEAD_SIZE, message);
+    uint8_t *head = output_append_message(output, pool, HEAD_SIZE, message, message->payload_size);
     if (head != NULL) memset(head, 'h', HEAD_SIZE);
     return head != NULL;
 }
@@ -95,10 +96,46 @@ static void any_append_may_fail_and_leaves_what_was_there(void **state) {
     message_unref(message);
 }
 
+/* A publication whose user properties take a megabyte costs that once, whoever it goes to. */
+static void properties_are_not_copied_for_each_subscriber(void **state) {
+    enum { SUBSCRIBERS = 8, SIZE = 1000000 };
+    static uint8_t bytes[SIZE + 13];
+    static struct world world;
+    struct client clients[SUBSCRIBERS], publisher;
+    unsigned long long before;
+    (void)state;
+
+    world_begin(&world);
+    for (unsigned i = 0; i < SUBSCRIBERS; i++) {
+        client_connect(&world, &clients[i], i % 2 == 0 ? 5 : 4, (char[]){(char)('a' + i), 0});
+        client_subscribe(&clients[i], "t", i / 2 % 2);
+        clients[i].got_at = clients[i].got_size = 0;
+        clients[i].unread = true;
+    }
+    client_connect(&world, &publisher, 5, "publisher");
+    /* topic "t", packet id 1, 1,000,000 bytes of empty user properties, payload "x" */
+    memcpy(bytes, (uint8_t[]){0x32, 0xc9, 0x84, 0x3d, 0, 1, 't', 0, 1, 0xc0, 0x84, 0x3d}, 12);
+    for (int i = 12; i + 5 <= SIZE + 12; i += 5)
+        bytes[i] = 0x26;
+    before = shortage.bytes;
+    say_bytes(&publisher, bytes, sizeof bytes);
+    assert_in_range(shortage.bytes - before, SIZE, 3 * SIZE);
+    for (unsigned i = 0; i < SUBSCRIBERS; i++) {
+        clients[i].unread = false;
+        client_read(&clients[i]);
+        assert_in_range(clients[i].got_size, i % 2 == 0 ? SIZE : 6, i % 2 == 0 ? SIZE + 20 : 8);
+        if (i % 2 == 0) assert_memory_equal(clients[i].got + clients[i].got_size - SIZE - 1, bytes + 12, SIZE);
+        client_cut(&clients[i]);
+    }
+    client_cut(&publisher);
+    world_end(&world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_payload_by_reference_costs_little_beside_its_bytes),
         cmocka_unit_test(any_append_may_fail_and_leaves_what_was_there),
+        cmocka_unit_test(properties_are_not_copied_for_each_subscriber),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

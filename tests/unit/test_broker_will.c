@@ -175,6 +175,19 @@ static void will_is_retained_with_its_qos_and_properties(void **state) {
     expect(&watcher, "publish retain q0 will 02=10 26=k:1 03=c 26=k:2 'gone'");
 }
 
+static void large_will_comes_with_its_properties(void **state) {
+    static char payload[3000];
+    (void)state;
+    memset(payload, 'x', sizeof payload - 1);
+    client_connect_with(&world, &client, 5,
+                        &(struct connect){.id = "c",
+                                          .will_topic = "will",
+                                          .will_payload = payload,
+                                          .will_properties = "26 0001 6b 0001 31 18 00000000 03 0001 63"});
+    client_cut(&client);
+    expect(&watcher, "publish q0 will 26=k:1 03=c 'xxxxxxxxxx...2999'");
+}
+
 static void wills_of_a_crowd_reach_each_other_without_trouble(void **state) {
     struct client crowd[20];
     (void)state;
@@ -210,6 +223,7 @@ int main(void) {
         TEST(coming_back_clean_sends_a_delayed_will),
         TEST(takeover_sends_the_will_unless_it_is_delayed_and_the_session_goes_on),
         TEST(will_is_retained_with_its_qos_and_properties),
+        TEST(large_will_comes_with_its_properties),
         TEST(wills_of_a_crowd_reach_each_other_without_trouble),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
