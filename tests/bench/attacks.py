@@ -11,11 +11,11 @@ import threading
 
 from brokers import connected, packet, subscribe_all, text
 from clients import raw_connect, raw_publish
-from harness import HOBNOB, MORTAL, wait_until
+from harness import HOBNOB, MORTAL, PATIENCE_S, wait_until
 
 
 def dial(broker):
-    s = socket.create_connection((broker.host, broker.mqtt_port), 10)
+    s = socket.create_connection((broker.host, broker.mqtt_port), PATIENCE_S)
     return s
 
 
@@ -113,14 +113,14 @@ def publishers(broker, qos, count, subscribers):
 @contextlib.contextmanager
 def deaf_subscriber(broker, size, count):
     """It subscribes at QoS 1 and never reads; another client publishes count messages of this size to it. Yields the publisher's work as
-    a function to be called, which returns once all are acknowledged."""
+    a function to be called, which returns once all are acknowledged; it calls pace(how many) after each few."""
     deaf = connected(broker, "deaf")
     deaf.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     subscribe_all(deaf, ["deaf/#"], qos=1)
     publisher = connected(broker, "talker")
     payload = b"x" * size
 
-    def work():
+    def work(pace=lambda acknowledged: None):
         acknowledged = 0
         for first in range(0, count, 50):
             some = min(50, count - first)
@@ -128,6 +128,7 @@ def deaf_subscriber(broker, size, count):
             while acknowledged < first + some:
                 assert publisher.packet()[0] == 0x40
                 acknowledged += 1
+            pace(acknowledged)
         return acknowledged
     yield work
     publisher.close()

@@ -16,7 +16,7 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from harness import DEADLINE_S, MORTAL, in_namespace, inside, wait_until
+from harness import DEADLINE_S, MORTAL, PATIENCE_S, in_namespace, inside, wait_until
 
 Message = collections.namedtuple("Message", "topic payload qos retain properties", defaults=(None,))
 V311, V5 = paho.MQTTv311, paho.MQTTv5
@@ -55,9 +55,11 @@ class MosquittoSub(Receiver):
         self.noise = []
         self.reader = threading.Thread(target=self._read, daemon=True)
         self.reader.start()
-        if not self.subscribed.wait(DEADLINE_S):
+        try:
+            wait_until(f"SUBACK for {self.name}", lambda: self.subscribed.is_set() or self._alive())
+        except AssertionError as error:
             self.close()
-            raise AssertionError(f"{self.name}: no SUBACK within {DEADLINE_S:g} s; it said: {self.noise[-5:]}")
+            raise AssertionError(f"{error}; it said: {self.noise[-5:]}") from None
 
     def _read(self):
         for raw in self.process.stdout:
@@ -74,11 +76,14 @@ class MosquittoSub(Receiver):
     def __str__(self):
         return self.name
 
+    def _alive(self):
+        assert self.process.poll() is None or self.reader.is_alive(), f"{self.name} ended with status {self.process.returncode}"
+
     def close(self):
         if self.process.poll() is None:
             self.process.terminate()
-        self.process.wait(10)
-        self.reader.join(10)
+        self.process.wait(PATIENCE_S)
+        self.reader.join(PATIENCE_S)
         self.process.stdout.close()
 
 
@@ -86,7 +91,7 @@ def mosquitto_pub(broker, topic, payload, qos=0, retain=False, version="mqttv311
     command = ["mosquitto_pub", "-h", broker.host, "-p", str(broker.mqtt_port), "-t", topic, "-q", str(qos), "-V", version, *map(str, options)]
     command += ["-r"] if retain else []
     command += ["-s"] if payload else ["-n"]
-    done = subprocess.run(in_namespace(broker.namespace, command), input=payload, capture_output=True, timeout=60)
+    done = subprocess.run(in_namespace(broker.namespace, command), input=payload, capture_output=True, timeout=PATIENCE_S)
     assert done.returncode == 0, f"{' '.join(command)}: {done.stderr.decode()}"
 
 
@@ -250,11 +255,11 @@ class MqttJs(Receiver):
         if self.process.poll() is None:
             self.process.stdin.close()
         try:
-            self.process.wait(10)
+            self.process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             self.process.kill()
-            self.process.wait(10)
-        self.reader.join(10)
+            self.process.wait(PATIENCE_S)
+        self.reader.join(PATIENCE_S)
         self.process.stdout.close()
 
 
@@ -263,9 +268,9 @@ class Raw:
 
     def __init__(self, broker):
         with inside(broker.namespace):
-            self.socket = socket.create_connection((broker.host, broker.mqtt_port), 10)
+            self.socket = socket.create_connection((broker.host, broker.mqtt_port), PATIENCE_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.socket.settimeout(DEADLINE_S)
+        self.socket.settimeout(PATIENCE_S)
         self.buffer = b""
 
     def send(self, data):

@@ -6,7 +6,7 @@ import threading
 import time
 
 from clients import packet, text
-from harness import inside, wait_until
+from harness import PATIENCE_S, inside, wait_until
 
 WINDOW = 20  # publications under way
 
@@ -194,4 +194,4 @@ class Exact:
 
     def close(self):
         self.closing = True
-        self.thread.join(10)
+        self.thread.join(PATIENCE_S)

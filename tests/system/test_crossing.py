@@ -100,13 +100,13 @@ class Crossing(FederationTest):
     def test_properties_cross(self):
         subscriber = self.paho("edge-3")
         subscriber.subscribe(self.topic(), qos=1, identifier=5)
-        self.paho("edge-1").publish(self.topic(), b"with properties", 1, PayloadFormatIndicator=1, MessageExpiryInterval=100, ContentType="text/plain",
+        self.paho("edge-1").publish(self.topic(), b"with properties", 1, PayloadFormatIndicator=1, MessageExpiryInterval=1000, ContentType="text/plain",
                                     ResponseTopic="answers/here", CorrelationData=b"\0\1\2", UserProperty=[("a", "1"), ("a", "2"), ("b", "")])
         seen = subscriber.wait_payload(b"with properties").properties
         self.assertEqual((seen.PayloadFormatIndicator, seen.ContentType, seen.ResponseTopic, seen.CorrelationData), (1, "text/plain", "answers/here", b"\0\1\2"))
         self.assertEqual(seen.UserProperty, [("a", "1"), ("a", "2"), ("b", "")])
         self.assertEqual(seen.SubscriptionIdentifier, [5])
-        self.assertTrue(90 <= seen.MessageExpiryInterval <= 100, seen.MessageExpiryInterval)
+        self.assertTrue(900 <= seen.MessageExpiryInterval <= 1000, seen.MessageExpiryInterval)
 
     def test_the_first_message_ever_on_a_topic_arrives(self):
         subscriber = self.paho("edge-3")

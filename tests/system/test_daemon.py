@@ -6,11 +6,9 @@ import re
 import signal
 import socket
 import sqlite3
-import subprocess
-import time
 
 from clients import MosquittoSub, Paho, Raw, mosquitto_pub, raw_connect
-from harness import HOBNOBD, THREE, Broker, SystemTest, environment, free_ports, hobnob, holds, run, wait_until
+from harness import HOBNOBD, PATIENCE_S, PATIENT, THREE, Broker, SystemTest, environment, free_ports, hobnob, run, wait_until
 
 
 def single(test, name="solo", more=""):
@@ -25,7 +23,7 @@ class Faults(SystemTest):
     """What is in the way is named in one line, with what to do about it."""
 
     def refuses(self, config, *words, command=None):
-        done = run(*(command or []), HOBNOBD, config, env=environment(), timeout_s=20)
+        done = run(*(command or []), HOBNOBD, config, env=environment())
         self.assertEqual(done.returncode, 1, done.stdout + done.stderr)
         lines = [line for line in done.stderr.splitlines() if not re.match(r"\S+Z info ", line)]
         self.assertEqual(len(lines), 1, f"one line:\n{done.stderr}")
@@ -151,7 +149,7 @@ class Faults(SystemTest):
         self.refuses(broker.config, "no-such-host.invalid")
 
     def test_an_unknown_bootstrap_host_is_one_line_and_hinders_nothing(self):
-        fed = self.federation(("edge-1", "edge-2"))
+        fed = self.federation(("edge-1", "edge-2"), limits=PATIENT)
         fed["edge-2"].edit(r"^(\s+bootstrap:).*(\n\s+- .*)*$", rf"\1 [no-such-host.invalid:7100, 127.0.0.1:{fed['edge-1'].port('peers')}]")
         fed.start()
         lines = wait_until("the log names the host", lambda: fed["edge-2"].log_lines("no-such-host.invalid"))
@@ -222,9 +220,7 @@ class OrderlyEnd(SystemTest):
                 self.assertEqual(client.packet()[0], 0x20)
                 watcher = self.closing(Paho(fed["edge-1"]))
                 watcher.subscribe("will", qos=1)
-                start = time.monotonic()
-                self.assertEqual(fed[name].stop(number), 0)
-                self.assertLess(time.monotonic() - start, 6)
+                self.assertEqual(fed[name].stop(number, 6), 0)
                 for other in fed:
                     if other.wanted:
                         wait_until(f"{other.name} shows that {name} has left", lambda: other.members()[name] == "left", 2)
@@ -254,8 +250,8 @@ class Alone(SystemTest):
     def test_without_configuration_there_is_a_broker_on_loopback(self):
         """Port 1883 may be taken on this machine: a network namespace has one of its own."""
         flags = ["-n"] if os.geteuid() == 0 else ["-rn"]
-        script = (f'ip link set lo up; "{HOBNOBD}" & broker=$!; for i in $(seq 300); do mosquitto_pub -h 127.0.0.1 -t up -m x 2>/dev/null && break; sleep 0.02; done; '
-                  'mosquitto_pub -h 127.0.0.1 -t kept -r -m "hello alone" && mosquitto_sub -h 127.0.0.1 -t kept -C 1 -W 5; kill $broker; wait $broker; echo "status $?"')
+        script = (f'ip link set lo up; "{HOBNOBD}" & broker=$!; for i in $(seq 3000); do mosquitto_pub -h 127.0.0.1 -t up -m x 2>/dev/null && break; sleep 0.02; done; '
+                  'mosquitto_pub -h 127.0.0.1 -t kept -r -m "hello alone" && mosquitto_sub -h 127.0.0.1 -t kept -C 1 -W 60; kill $broker; wait $broker; echo "status $?"')
         done = run("unshare", *flags, "sh", "-c", script, env=environment())
         self.assertEqual(done.stdout, "hello alone\nstatus 0\n", done.stderr)
         self.assertEqual(list(self.folder().iterdir()), [])
@@ -265,7 +261,7 @@ class Alone(SystemTest):
         place = self.folder()
         (place / "hobnob.yaml").write_text("name: solo\nlisten: {mqtt: [127.0.0.1:1883, 10.9.9.9:1883]}\n")
         script = (f'ip link set lo up; ip link add v0 type veth peer name v1; ip address add 10.9.9.9/24 dev v0; ip link set v0 up; "{HOBNOBD}" "{place}/hobnob.yaml" & broker=$!; '
-                  'for i in $(seq 300); do mosquitto_pub -h 127.0.0.1 -t up -m x 2>/dev/null && break; sleep 0.02; done; '
+                  'for i in $(seq 3000); do mosquitto_pub -h 127.0.0.1 -t up -m x 2>/dev/null && break; sleep 0.02; done; '
                   'mosquitto_pub -h 127.0.0.1 -t x -m x; echo "loopback $?"; mosquitto_pub -h 10.9.9.9 -t x -m x -V mqttv5; echo "outside $?"; kill $broker; wait $broker')
         done = run("unshare", *flags, "sh", "-c", script, env=environment())
         self.assertIn("loopback 0", done.stdout, done.stderr)
@@ -284,7 +280,7 @@ class Alone(SystemTest):
 
 class Admin(SystemTest):
     def test_endpoints_and_tables(self):
-        fed = self.federation().start()
+        fed = self.federation(limits=PATIENT).start()
         subscriber = self.closing(Paho(fed["edge-3"]))
         subscriber.subscribe("table/#", "table/+/x", qos=1)
         publisher = self.closing(Paho(fed["edge-1"]))
@@ -334,7 +330,7 @@ class Admin(SystemTest):
         port = broker.port("admin")
 
         def ask(request):
-            with socket.create_connection(("127.0.0.1", port), 5) as s:
+            with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as s:
                 s.sendall(request)
                 answer = b""
                 while b"\r\n\r\n" not in answer and (more := s.recv(4096)):

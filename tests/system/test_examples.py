@@ -21,8 +21,8 @@ class Examples(FederationTest):
 
     def test_programs_say_hello(self):
         ports = [str(self.fed[name].mqtt_port) for name in ("edge-3", "edge-1")]
-        done = run("/usr/bin/python3", EXAMPLES / "hello.py", *ports, timeout_s=30)
+        done = run("/usr/bin/python3", EXAMPLES / "hello.py", *ports)
         self.assertEqual(done.stdout, "hello/python: Hello from Python\n", done.stderr)
         ports = [str(self.fed[name].ws_port) for name in ("edge-3", "edge-1")]
-        done = run(shutil.which("node"), EXAMPLES / "hello.js", *ports, timeout_s=30, env=dict(os.environ, NODE_PATH="/usr/share/nodejs"))
+        done = run(shutil.which("node"), EXAMPLES / "hello.js", *ports, env=dict(os.environ, NODE_PATH="/usr/share/nodejs"))
         self.assertEqual(done.stdout, "hello/javascript: Hello from JavaScript\n", done.stderr)

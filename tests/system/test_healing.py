@@ -5,7 +5,7 @@ import threading
 import time
 
 from clients import MosquittoSub, Paho, mosquitto_pub
-from harness import THREE, Namespace, SystemTest, wait_until
+from harness import PATIENT, THREE, Namespace, Stopwatch, SystemTest, wait_until
 
 HEAL_S = 5.0
 
@@ -16,30 +16,30 @@ class Healing(SystemTest):
         client = self.closing(Paho(broker, follow=[(item, 1) for item in filters]))
         return client
 
-    def crosses(self, publisher_broker, receiver, what, deadline):
-        """Publishes a fresh message every 50 ms until one has arrived, by the deadline (time.monotonic())."""
+    def crosses(self, publisher_broker, receiver, what, watch):
+        """Publishes a fresh message every 50 ms until one has arrived, before the watch shows HEAL_S."""
         sent = []
         while True:
             payload = f"{what} {len(sent)}".encode()
             try:
                 mosquitto_pub(publisher_broker, f"heal/{publisher_broker.name}", payload, 1)
                 sent.append(payload)
-            except AssertionError:
-                pass  # the broker does not listen yet
+            except AssertionError:  # the broker does not listen yet
+                publisher_broker.check_alive()
             end = time.monotonic() + 0.05
             while time.monotonic() < end:
                 if any(payload in sent for payload in receiver.payloads()):
-                    return time.monotonic()
+                    return
                 time.sleep(0.005)
-            self.assertLess(time.monotonic(), deadline, f"{what}: nothing from {publisher_broker.name} reached {receiver} in time ({len(sent)} sent)")
+            self.assertLess(watch.seconds(), HEAL_S, f"{what}: nothing from {publisher_broker.name} reached {receiver} in time ({len(sent)} sent)")
 
-    def all_pairs(self, fed, receivers, what, deadline):
-        """Every broker gets from and sends to every other by the deadline."""
+    def all_pairs(self, fed, receivers, what, watch):
+        """Every broker gets from and sends to every other before the watch shows HEAL_S."""
         threads, faults = [], []
 
         def one(here, there):
             try:
-                self.crosses(fed[here], receivers[there], f"{what} {here} to {there}", deadline)
+                self.crosses(fed[here], receivers[there], f"{what} {here} to {there}", watch)
             except BaseException as fault:
                 faults.append(fault)
 
@@ -52,7 +52,7 @@ class Healing(SystemTest):
             raise faults[0]
 
     def test_one_killed_and_the_others_go_on(self):
-        fed = self.federation().start()
+        fed = self.federation(limits=PATIENT).start()
         receivers = {name: self.closing(MosquittoSub(fed[name], "go/#", qos=1)) for name in ("edge-1", "edge-3")}
         self.closing(MosquittoSub(fed["edge-2"], "go/#", qos=1))
         publishers = {name: self.closing(Paho(fed[name])) for name in ("edge-1", "edge-3")}
@@ -62,10 +62,10 @@ class Healing(SystemTest):
             nonlocal worst
             for here, there in (("edge-1", "edge-3"), ("edge-3", "edge-1")):
                 payload = f"{here} {number}".encode()
-                start = time.monotonic()
+                watch = Stopwatch()
                 publishers[here].publish(f"go/{here}", payload, 1)
                 receivers[there].wait_payload(payload)
-                worst = max(worst, time.monotonic() - start)
+                worst = max(worst, watch.seconds())
 
         for number in range(20):
             round_trip(number)
@@ -87,9 +87,9 @@ class Healing(SystemTest):
     def test_a_death_is_noticed_in_3_seconds(self):
         fed = self.federation().start()
         fed["edge-2"].kill()
-        start = time.monotonic()
+        watch = Stopwatch()
         for name in ("edge-1", "edge-3"):
-            wait_until(f"{name} says that edge-2 is down", lambda: fed[name].members()["edge-2"] == "down", 3.0 - (time.monotonic() - start))
+            wait_until(f"{name} says that edge-2 is down", lambda: fed[name].members()["edge-2"] == "down", 3.0, watch)
 
     def test_back_with_one_bootstrap_peer(self):
         fed = self.federation().start()
@@ -99,9 +99,9 @@ class Healing(SystemTest):
             with self.subTest(bootstrap=only):
                 fed["edge-2"].kill()
                 fed["edge-2"].edit(r"^(\s+bootstrap:).*(\n\s+- .*)*$", rf"\1 [127.0.0.1:{fed[only].port('peers')}]")
-                start = time.monotonic()
+                watch = Stopwatch()
                 fed["edge-2"].spawn()
-                self.all_pairs(fed, receivers, f"only {only}", start + HEAL_S)
+                self.all_pairs(fed, receivers, f"only {only}", watch)
 
     def test_back_at_once_and_after_it_was_declared_down(self):
         fed = self.federation().start()
@@ -112,9 +112,9 @@ class Healing(SystemTest):
                 fed["edge-2"].kill()
                 if declared:
                     wait_until("edge-2 is down", lambda: fed["edge-1"].members()["edge-2"] == "down" and fed["edge-3"].members()["edge-2"] == "down")
-                start = time.monotonic()
+                watch = Stopwatch()
                 fed["edge-2"].spawn()
-                self.all_pairs(fed, receivers, f"down {declared}", start + HEAL_S)
+                self.all_pairs(fed, receivers, f"down {declared}", watch)
 
     def test_all_killed_and_restarted_in_any_order(self):
         fed = self.federation().start()
@@ -126,7 +126,7 @@ class Healing(SystemTest):
                     broker.kill()
                 for name in order:
                     fed[name].spawn()
-                self.all_pairs(fed, receivers, "-".join(order), time.monotonic() + HEAL_S)
+                self.all_pairs(fed, receivers, "-".join(order), Stopwatch())
 
     def test_all_left_in_order_and_restarted(self):
         fed = self.federation().start()
@@ -136,7 +136,7 @@ class Healing(SystemTest):
             self.assertEqual(broker.stop(), 0)
         for broker in fed:
             broker.spawn()
-        self.all_pairs(fed, receivers, "left", time.monotonic() + HEAL_S)
+        self.all_pairs(fed, receivers, "left", Stopwatch())
 
     def test_a_broker_with_a_lost_disk_is_welcome_again(self):
         """Without its data folder it starts with an epoch that the others have seen already."""
@@ -146,13 +146,13 @@ class Healing(SystemTest):
         for turn in range(2):
             fed["edge-2"].kill()
             fed["edge-2"].spawn()
-            wait_until("edge-2 is ready", fed["edge-2"]._ready_or_dead)
+            fed["edge-2"].wait_ready()
             fed.wait_alive()
         fed["edge-2"].kill()
         shutil.rmtree(fed["edge-2"].folder / "data")
-        start = time.monotonic()
+        watch = Stopwatch()
         fed["edge-2"].spawn()
-        self.all_pairs(fed, receivers, "lost disk", start + HEAL_S)
+        self.all_pairs(fed, receivers, "lost disk", watch)
 
 
 class Partition(SystemTest):
@@ -174,7 +174,7 @@ class Partition(SystemTest):
             self.hub.run("ip", "link", "set", name, "master", "bridge", "up")
             room.run("ip", "address", "add", f"10.77.0.{number}/24", "dev", "eth0")
             room.run("ip", "link", "set", "eth0", "up")
-        self.fed = self.federation(hosts={name: f"10.77.0.{number}" for number, name in enumerate(THREE, 1)})
+        self.fed = self.federation(hosts={name: f"10.77.0.{number}" for number, name in enumerate(THREE, 1)}, limits=PATIENT)
         for broker in self.fed:
             broker.edit("anonymous: false", "anonymous: true")
             broker.namespace = self.rooms[broker.name]
@@ -205,8 +205,8 @@ class Partition(SystemTest):
                            and {fed["edge-3"].members()[n] for n in ("edge-1", "edge-2")} <= {"down", "suspect"})
 
         self.cable("edge-3", "up")
-        start = time.monotonic()
-        fed.wait_alive(timeout_s=10)
+        watch = Stopwatch()
+        fed.wait_alive(timeout_s=10, watch=watch)
         number = 0
         while True:
             for name in THREE:
@@ -215,7 +215,7 @@ class Partition(SystemTest):
             got = {(there, here) for there in THREE for here in THREE if any(p.startswith(b"healed") and p.endswith(here.encode()) for p in receivers[there].payloads())}
             if len(got) == 9:
                 break
-            self.assertLess(time.monotonic() - start, 10, f"still missing: {set(itertools.product(THREE, THREE)) - got}")
+            self.assertLess(watch.seconds(), 10, f"still missing: {set(itertools.product(THREE, THREE)) - got}")
             time.sleep(0.05)
         wait_until("all have the same registry", lambda: len({fed[name].api("status")["table_hash"] for name in THREE}) == 1)
         for name in THREE:
@@ -228,15 +228,22 @@ class Partition(SystemTest):
         receiver = self.closing(Paho(fed["edge-3"]))
         receiver.subscribe("cut/#", qos=2)
         publisher = self.closing(Paho(fed["edge-1"]))
-        for number in range(30):
-            if number in (10, 20):
-                self.cable("edge-3", "down" if number == 10 else "up")
-            for qos in (1, 2):
-                publisher.publish(f"cut/{qos}", b"%d" % number, qos)
-            time.sleep(0.05)  # the publisher's own pace: the cut lasts half a second
-        receiver.wait_count(60)
-        for qos in (1, 2):
-            self.assertEqual([int(p) for p in receiver.payloads(f"cut/{qos}")], list(range(30)))
+        deaths = lambda: sum(len(broker.log_lines("member", "is down")) for broker in fed)
+        for turn in range(5):
+            before = deaths()
+            for number in range(30):
+                if number in (10, 20):
+                    self.cable("edge-3", "down" if number == 10 else "up")
+                for qos in (1, 2):
+                    publisher.publish(f"cut/{turn}/{qos}", b"%d" % number, qos)
+                time.sleep(0.05)  # the publisher's own pace: the cut lasts half a second
+            got = lambda qos: [int(p) for p in receiver.payloads(f"cut/{turn}/{qos}")]
+            wait_until("all have come", lambda: deaths() > before or len(got(1)) + len(got(2)) >= 60)
+            if deaths() == before:
+                self.assertEqual((got(1), got(2)), (list(range(30)), list(range(30))))
+                return
+            fed.wait_alive()  # a busy machine has made the cut a long one: once more
+        self.fail("each cut was long enough for a death")
 
     def test_cables_pulled_one_after_the_other(self):
         fed = self.fed

@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from clients import Raw, packet, text
-from harness import DEADLINE_S, Broker, SystemTest, failed, free_ports
+from harness import PATIENCE_S, Broker, SystemTest, failed, free_ports
 
 ROWS = {}
 
@@ -274,9 +274,9 @@ class WebSocket(Raw):
     """A Raw whose bytes travel in WebSocket frames, seven at a time."""
 
     def __init__(self, broker):
-        self.socket = socket.create_connection((broker.host, broker.ws_port), 10)
+        self.socket = socket.create_connection((broker.host, broker.ws_port), PATIENCE_S)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.socket.settimeout(DEADLINE_S)
+        self.socket.settimeout(PATIENCE_S)
         self.buffer = self.wire = b""
         key = base64.b64encode(os.urandom(16)).decode()
         self.socket.sendall(f"GET /mqtt HTTP/1.1\r\nHost: {broker.host}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Key: {key}\r\n"

@@ -2,7 +2,7 @@
 import itertools
 
 from clients import Paho
-from harness import THREE, SystemTest, holds, wait_until
+from harness import PATIENT, THREE, SystemTest, holds, wait_until
 
 
 class OneCopy(SystemTest):
@@ -39,7 +39,7 @@ class OneCopy(SystemTest):
             self.assertEqual(sorted(receiver.payloads()), expected, str(receiver))
 
     def test_every_start_order(self):
-        fed = self.federation()
+        fed = self.federation(limits=PATIENT)
         for order in itertools.permutations(THREE):
             with self.subTest(order=order):
                 for broker in fed:
@@ -59,7 +59,7 @@ class OneCopy(SystemTest):
             function(*arguments, **options)
 
     def test_subscribers_that_were_there_before_the_others_started(self):
-        fed = self.federation()
+        fed = self.federation(limits=PATIENT)
         receivers = {}
         for name in THREE:
             fed[name].start()
@@ -78,7 +78,7 @@ class OneCopy(SystemTest):
             self.assertEqual(sorted(p for p in receiver.payloads() if not p.startswith(b"fence")), sorted(name.encode() for name in THREE))
 
     def test_a_broker_without_interest_receives_nothing(self):
-        fed = self.federation().start()
+        fed = self.federation(limits=PATIENT).start()
         subscriber = self.closing(Paho(fed["edge-3"]))
         subscriber.subscribe("wanted/#", qos=1)
         elsewhere = self.closing(Paho(fed["edge-2"]))
@@ -99,7 +99,7 @@ class OneCopy(SystemTest):
         self.assertEqual(elsewhere.payloads(), [b"for edge-2"])
 
     def test_many_clients_and_filters_at_one_broker_cost_one_copy_on_the_link(self):
-        fed = self.federation(("edge-1", "edge-2")).start()
+        fed = self.federation(("edge-1", "edge-2"), limits=PATIENT).start()
         receivers = [self.closing(Paho(fed["edge-2"])) for _ in range(5)]
         for receiver in receivers:
             receiver.subscribe("many/#", "many/+", "many/x", "#", qos=1)
@@ -111,7 +111,7 @@ class OneCopy(SystemTest):
         self.assertEqual(fed["edge-1"].links()["edge-2"]["publications_sent"], 50)
 
     def test_private_topics_never_leave(self):
-        fed = self.federation(("edge-1", "edge-2"))
+        fed = self.federation(("edge-1", "edge-2"), limits=PATIENT)
         fed["edge-1"].edit(r"^federation:.*$", r'\g<0>\n  private_topics: ["local/#"]')
         fed.start()
         there, here = self.closing(Paho(fed["edge-2"])), self.closing(Paho(fed["edge-1"]))
@@ -131,9 +131,7 @@ class OneCopy(SystemTest):
         self.assertEqual([row for row in fed["edge-2"].rows() if row[2].startswith("local") and row[0] == "edge-1"], [])
 
     def test_an_unsubscribed_topic_stops_crossing_after_the_linger(self):
-        fed = self.federation(("edge-1", "edge-2"))
-        for broker in fed:
-            broker.config.write_text(broker.config.read_text() + "limits:\n  leave_linger_ms: 200\n")
+        fed = self.federation(("edge-1", "edge-2"), limits={"leave_linger_ms": 200, **PATIENT})
         fed.start()
         subscriber, publisher = self.closing(Paho(fed["edge-2"])), self.closing(Paho(fed["edge-1"]))
         subscriber.subscribe("a/#", qos=1)

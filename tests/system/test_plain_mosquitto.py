@@ -5,16 +5,16 @@ import threading
 import unittest
 
 from clients import MosquittoSub, Raw, raw_connect, raw_subscribe
-from harness import MORTAL, run, wait_until
+from harness import MORTAL, PATIENCE_S, run, wait_until
 from plain import AGAINST_MOSQUITTO, PlainMqtt
 
 VERSIONS = ("mqttv311", "mqttv5")
 
 
 class Programs(PlainMqtt):
-    def program(self, name, *options, status=0, timeout_s=30):
+    def program(self, name, *options, status=0):
         """One that ends by itself; what it wrote."""
-        done = run(name, "-h", self.broker.host, "-p", self.broker.mqtt_port, *options, timeout_s=timeout_s)
+        done = run(name, "-h", self.broker.host, "-p", self.broker.mqtt_port, *options)
         self.assertEqual(done.returncode, status, f"{name} {' '.join(map(str, options))}: {done.stdout}{done.stderr}")
         return done.stdout + done.stderr
 
@@ -37,8 +37,8 @@ class Programs(PlainMqtt):
 
         def end():
             process.terminate()
-            process.wait(10)
-            reader.join(10)
+            process.wait(PATIENCE_S)
+            reader.join(PATIENCE_S)
             process.stdout.close()
         self.addCleanup(end)
         wait_until("SUBACK", lambda: any("SUBACK" in line for line in lines))
@@ -76,7 +76,7 @@ class Programs(PlainMqtt):
         subscriber.wait_payload(b"from a file\n\0binary")
         for option, payloads in (("-l", [b"one", b"two", b"three"]), ("-s", [b"one\ntwo\nthree\n"])):
             subprocess.run(["mosquitto_pub", "-h", self.broker.host, "-p", str(self.broker.mqtt_port), "-t", self.topic(), "-q", "1", option],
-                           input=b"one\ntwo\nthree\n", check=True, timeout=30)
+                           input=b"one\ntwo\nthree\n", check=True, timeout=PATIENCE_S)
             for payload in payloads:
                 subscriber.wait_payload(payload)
 
@@ -105,7 +105,7 @@ class Programs(PlainMqtt):
                  "-D", "publish", "correlation-data", "17", "-D", "publish", "message-expiry-interval", "500", "-D", "publish",
                  "payload-format-indicator", "1", "-D", "publish", "user-property", "k", "1", "-D", "publish", "user-property", "k", "2")
         line = wait_until("the message", lambda: next((line for line in lines if "payload" in line), None))
-        self.assertRegex(line, rf"\|\|text/plain\|17\|(500|499|498)\|1\|k:1 k:2\|answer\|\|{self.topic()}\|payload$")
+        self.assertRegex(line, rf"\|\|text/plain\|17\|(500|4\d\d)\|1\|k:1 k:2\|answer\|\|{self.topic()}\|payload$")
 
     def test_pub_topic_alias(self):
         subscriber = self.listen(self.topic())
@@ -128,7 +128,7 @@ class Programs(PlainMqtt):
             wait_until("it is there", lambda: self.pub(self.topic(version + "/hello"), "-m", "hello", "-r") == "" and watcher.payloads())
             process.stdout.readline()
             process.kill()
-            process.wait(10)
+            process.wait(PATIENCE_S)
             process.stdout.close()
             self.assertEqual(watcher.wait_payload(b"gone").qos, 1)
             self.assertEqual(self.sub(self.topic(version + "/will"), "-C", 1, "-F", "%r %p"), "1 gone\n")
@@ -156,8 +156,11 @@ class Programs(PlainMqtt):
         for version in self.each_version():
             self.assertEqual(self.sub(self.topic("#"), "-R", "-W", 1, "-V", version, status=27), "Timed out\n")
             self.assertEqual(sorted(self.sub(self.topic("#"), "--retained-only", "-C", 2, "-V", version).split()), ["a", "b"])
-        self.sub(self.topic("#"), "--remove-retained", "-W", 1, status=27)
-        self.assertEqual(self.sub(self.topic("#"), "-W", 1, status=27), "Timed out\n")
+
+        def removed():  # it may be that the second was over before
+            self.sub(self.topic("#"), "--remove-retained", "-W", 1, status=27)
+            return self.sub(self.topic("#"), "-W", 1, status=27) == "Timed out\n"
+        wait_until("all are removed", removed)
 
     def test_sub_retain_as_published(self):
         for option, flag in (("--retain-as-published", True), (None, False)):
@@ -226,7 +229,7 @@ class Programs(PlainMqtt):
             first, body = server.packet()
             self.assertEqual((first & 0xF0, body[-8:]), (0x30, b"question"))
             self.pub(self.topic("answer"), "-m", "answer", "-q", 1)
-            self.assertEqual(asker.communicate(timeout=20)[0], b"answer\n")
+            self.assertEqual(asker.communicate(timeout=PATIENCE_S)[0], b"answer\n")
 
 
 del PlainMqtt  # only its classes are tests

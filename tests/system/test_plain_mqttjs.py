@@ -5,6 +5,7 @@ import shutil
 import subprocess
 from pathlib import Path
 
+from harness import PATIENCE_S
 from plain import AGAINST_MOSQUITTO, PlainMqtt
 
 
@@ -12,7 +13,7 @@ class MqttJsCases(PlainMqtt):
     def play(self, url, version, at_least):
         done = subprocess.run([shutil.which("node"), str(Path(__file__).with_name("mqttjs_cases.js")), url, str(version),
                                str(int(AGAINST_MOSQUITTO and url.startswith("ws"))), str(int(not AGAINST_MOSQUITTO))],
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=100, env=dict(os.environ, NODE_PATH="/usr/share/nodejs"))
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, env=dict(os.environ, NODE_PATH="/usr/share/nodejs"))
         self.assertEqual(done.returncode, 0, done.stderr)
         results = [json.loads(line) for line in done.stdout.splitlines()]
         self.assertGreaterEqual(len(results), at_least, done.stderr)

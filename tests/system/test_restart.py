@@ -9,7 +9,7 @@ from pathlib import Path
 
 from clients import V5, V311, MosquittoSub, Paho, Raw, mosquitto_pub, packet, raw_connect, raw_publish, text
 from exact import Exact
-from harness import MORTAL, Broker, SystemTest, failed, free_ports, hobnob, tail, wait_until
+from harness import DEADLINE_S, MORTAL, PATIENCE_S, Broker, SystemTest, failed, free_ports, hobnob, tail, wait_until
 
 KILL_ROUNDS = int(os.environ.get("HOBNOB_KILL_ROUNDS", 10))
 SEED = int(os.environ.get("HOBNOB_KILL_SEED", random.randrange(1 << 31)))
@@ -32,7 +32,7 @@ class RestartTest(SystemTest):
             print(f"\n{self.id()}\n{tail(broker.log())}", flush=True)
         self.assertEqual(faults, [])
 
-    def wait_for(self, everything, subscriber, timeout_s=30):
+    def wait_for(self, everything, subscriber, timeout_s=2 * DEADLINE_S):
         """Until all of it, (publisher, number), has come to an Exact subscriber."""
         missing = lambda: everything - {(name, number) for name, number, _, _ in list(subscriber.received)}
         try:
@@ -103,7 +103,7 @@ class Restart(RestartTest):
         client.subscribe("p/#", qos=1, identifier=4711, noLocal=True, retainAsPublished=True)
         client.disconnect()
         publisher = Paho(broker)
-        publisher.publish("p/x", b"\0\xff", 1, retain=True, UserProperty=[("b", "2"), ("a", "1"), ("b", "2")], ContentType="text/\u00e9", MessageExpiryInterval=1000,
+        publisher.publish("p/x", b"\0\xff", 1, retain=True, UserProperty=[("b", "2"), ("a", "1"), ("b", "2")], ContentType="text/\u00e9", MessageExpiryInterval=10_000,
                           CorrelationData=b"\x01\x02", ResponseTopic="answer/here", PayloadFormatIndicator=0)
         publisher.close()
         self.again(broker, "kill")
@@ -112,7 +112,7 @@ class Restart(RestartTest):
         told = message.properties
         self.assertEqual((told.UserProperty, told.ContentType, told.CorrelationData, told.ResponseTopic), ([("b", "2"), ("a", "1"), ("b", "2")], "text/\u00e9", b"\x01\x02", "answer/here"))
         self.assertEqual(told.SubscriptionIdentifier, [4711])
-        self.assertTrue(990 <= told.MessageExpiryInterval <= 1000)
+        self.assertTrue(9000 <= told.MessageExpiryInterval <= 10_000, told.MessageExpiryInterval)
         self.assertTrue(message.retain)
         client.publish("p/mine", b"not for me", 1)
         other = Paho(broker)
@@ -309,7 +309,7 @@ class SmallDisk:
     def close(self):
         self.process.stdin.close()
         self.why = self.process.stderr.read().decode().strip()
-        self.process.wait(10)
+        self.process.wait(PATIENCE_S)
         self.process.stdout.close()
         self.process.stderr.close()
 
