@@ -236,6 +236,18 @@ bool mqtt_next_filter(enum mqtt_type type, struct mqtt_subscribe *subscribe, str
            (type == MQTT_UNSUBSCRIBE || reader_u8(&subscribe->filters, options));
 }
 
+bool mqtt_check_filter(struct mqtt_view filter) {
+    if (topic_is_shared((const char *)filter.bytes, filter.size)) return true;
+    for (size_t i = 0; i < filter.size; i++) {
+        uint8_t byte = filter.bytes[i];
+        if (byte != '+' && byte != '#') continue;
+        if ((i > 0 && filter.bytes[i - 1] != '/') ||
+            (i + 1 < filter.size && (byte == '#' || filter.bytes[i + 1] != '/')))
+            return false;
+    }
+    return filter.size > 0;
+}
+
 static enum mqtt_reason check_options(uint8_t version, uint8_t options) {
     if ((options & 3) == 3 || (options & (version < MQTT_50 ? 0xFC : 0xC0)))
         return MQTT_MALFORMED; /* MQTT-3.8.3-5; 3.1.1: MQTT-3-8.3-4 */

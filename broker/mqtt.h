@@ -149,6 +149,9 @@ enum mqtt_reason mqtt_decode_subscribe(uint8_t version, const struct mqtt_frame 
 /* The next filter with its options byte (0 in UNSUBSCRIBE); false at the end. */
 bool mqtt_next_filter(enum mqtt_type type, struct mqtt_subscribe *subscribe, struct mqtt_view *filter,
                       uint8_t *options);
+/* False if no filter may look like this, however deep: it is empty, or its wildcards are misplaced (MQTT-4.7.1-1, -2,
+ * MQTT-4.7.3-1). A shared one has its own answer for that: see topic_share_split(). */
+bool mqtt_check_filter(struct mqtt_view filter);
 
 struct mqtt_disconnect {
     uint8_t reason;

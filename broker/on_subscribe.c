@@ -18,16 +18,6 @@ static struct subscription subscription_of(const struct client *client, uint8_t 
                                  .identifier = identifier};
 }
 
-/* A filter whose wildcards are well placed, however deep. */
-static bool wildcards_valid(const char *filter, size_t size) {
-    for (size_t i = 0; i < size; i++) {
-        if (filter[i] != '+' && filter[i] != '#') continue;
-        if ((i > 0 && filter[i - 1] != '/') || (i + 1 < size && (filter[i] == '#' || filter[i + 1] != '/')))
-            return false;
-    }
-    return size > 0;
-}
-
 /* Faults of the packet as a whole, before anything of it is done. Its size is that of the filters with their final
  * place. */
 static enum mqtt_reason check(struct mqtt_subscribe walk, size_t *text_size) {
@@ -38,8 +28,8 @@ static enum mqtt_reason check(struct mqtt_subscribe walk, size_t *text_size) {
     while (mqtt_next_filter(MQTT_SUBSCRIBE, &walk, &filter, &options)) {
         const char *text = (const char *)filter.bytes;
         bool shared = topic_is_shared(text, filter.size);
-        if (!shared && !wildcards_valid(text, filter.size)) return MQTT_MALFORMED; /* MQTT-4.7.1-1, MQTT-4.7.3-1 */
-        if (shared && (options & 4)) return MQTT_PROTOCOL_ERROR;                   /* MQTT-3.8.3-4 */
+        if (!mqtt_check_filter(filter)) return MQTT_MALFORMED;
+        if (shared && (options & 4)) return MQTT_PROTOCOL_ERROR; /* MQTT-3.8.3-4 */
         *text_size += filter.size;
     }
     return MQTT_SUCCESS;

@@ -2,8 +2,30 @@
 
 #include "broker/acks.h"
 #include "broker/engine.h"
+#include "broker/topic.h"
 
 #include <stdlib.h>
+
+/* Before anything of the packet is done. */
+static enum mqtt_reason check(struct mqtt_subscribe walk) {
+    struct mqtt_view filter;
+    uint8_t options;
+
+    while (mqtt_next_filter(MQTT_UNSUBSCRIBE, &walk, &filter, &options))
+        if (!mqtt_check_filter(filter)) return MQTT_MALFORMED;
+    return MQTT_SUCCESS;
+}
+
+static uint8_t unsubscribe_one(struct broker *broker, uint64_t now_ms, struct session *session,
+                               struct mqtt_view filter) {
+    const char *text = (const char *)filter.bytes;
+
+    if (session_unsubscribe(broker, now_ms, session, text, filter.size) == SUBS_OK) return MQTT_SUCCESS;
+    if (topic_is_shared(text, filter.size) ? topic_share_split(text, filter.size) == 0
+                                           : !topic_filter_valid(text, filter.size))
+        return MQTT_TOPIC_FILTER_INVALID; /* as in SUBACK */
+    return MQTT_NO_SUBSCRIPTION_EXISTED;
+}
 
 void on_unsubscribe(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
                     struct mqtt_view body) {
@@ -14,6 +36,7 @@ void on_unsubscribe(struct broker *broker, uint64_t now_ms, struct client *clien
     size_t size, count = 0;
     uint64_t before = broker->journal.last;
 
+    if (reason == MQTT_SUCCESS) reason = check(unsubscribe);
     if (reason != MQTT_SUCCESS) {
         client_fault(broker, now_ms, client, reason);
         return;
@@ -25,11 +48,8 @@ void on_unsubscribe(struct broker *broker, uint64_t now_ms, struct client *clien
         return;
     }
     codes = packet + size;
-    while (mqtt_next_filter(MQTT_UNSUBSCRIBE, &unsubscribe, &filter, &options)) {
-        enum subs_result result =
-            session_unsubscribe(broker, now_ms, client->session, (const char *)filter.bytes, filter.size);
-        codes[count++] = result == SUBS_OK ? MQTT_SUCCESS : MQTT_NO_SUBSCRIPTION_EXISTED;
-    }
+    while (mqtt_next_filter(MQTT_UNSUBSCRIBE, &unsubscribe, &filter, &options))
+        codes[count++] = unsubscribe_one(broker, now_ms, client->session, filter);
     mqtt_encode_suback(packet, client->version, MQTT_UNSUBACK, unsubscribe.packet_id, codes, count, NULL);
     acks_send(broker, client, ACK_FREE, packet, size, journal_since(&broker->journal, before));
     free(packet);

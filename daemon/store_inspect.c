@@ -17,8 +17,7 @@
 #define LOCKS_SIZE 512
 
 static bool is_used(const char *path, int *holder) {
-    struct flock lock = {
-        .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCKS_BEGIN, .l_len = LOCKS_SIZE};
+    struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = LOCKS_BEGIN, .l_len = LOCKS_SIZE};
     const int file = open(path, O_RDONLY | O_CLOEXEC);
     const bool used = file >= 0 && fcntl(file, F_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
     if (file >= 0) close(file);

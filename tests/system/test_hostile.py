@@ -245,6 +245,8 @@ row("filter_of_300_levels", lambda v: subscribe(v, text("a" + "/" * 300) + b"\0"
 for number, name in enumerate(("$share/", "$share/g", "$share/g/", "$share//a", "$share/+/a", "$share/g#/a", "$share/g/a#")):
     row(f"ill_formed_share_{number + 1}", lambda v, name=name: subscribe(v, text(name) + b"\0"),
         {4: goes_on((0x90, b"\0\1\x80")), 5: goes_on((0x90, b"\0\1\0\x8f"))})
+    row(f"unsubscribe_of_ill_formed_share_{number + 1}", lambda v, name=name: unsubscribe(v, text(name)),
+        {4: goes_on((0xB0, b"\0\1")), 5: goes_on((0xB0, b"\0\1\0\x8f"))})
 row("subscription_identifier_0", lambda v: subscribe(v, block=b"\x0b\0"), disconnect(0x82), (5,))
 row("subscription_identifier_twice", lambda v: subscribe(v, block=b"\x0b\1\x0b\2"), disconnect(0x82), (5,))
 row("subscription_identifier_of_five_bytes", lambda v: subscribe(v, block=b"\x0b\xff\xff\xff\xff\1"), disconnect(0x81), (5,))
@@ -253,6 +255,10 @@ row("unsubscribe_without_filters", lambda v: unsubscribe(v, b""), breaks(0x82))
 row("packet_id_0_in_unsubscribe", lambda v: unsubscribe(v, packet_id=0), breaks(0x82))
 row("unsubscribe_with_wrong_flags", lambda v: subscribe(v, text("a"), header=0xA0), breaks(0x81))
 row("unsubscribe_of_invalid_utf8", lambda v: unsubscribe(v, text(b"\xff")), breaks(0x81))
+row("unsubscribe_of_an_empty_filter", lambda v: unsubscribe(v, text("a") + text("")), breaks(0x81))
+row("unsubscribe_of_a_misplaced_hash", lambda v: unsubscribe(v, text("a") + text("a/#/b")), breaks(0x81))
+row("unsubscribe_of_a_misplaced_plus", lambda v: unsubscribe(v, text("a") + text("a+/b")), breaks(0x81))
+row("unsubscribe_of_300_levels", lambda v: unsubscribe(v, text("a" + "/" * 300)), {4: goes_on((0xB0, b"\0\1")), 5: goes_on((0xB0, b"\0\1\0\x8f"))})
 row("unsubscribe_cut_short", lambda v: unsubscribe(v, b"\0\5a"), breaks(0x81))
 row("unsubscribe_with_a_subscription_identifier", lambda v: unsubscribe(v, block=b"\x0b\1"), disconnect(0x81), (5,))
 row("unsubscribe_of_what_was_not_there", unsubscribe, {4: goes_on((0xB0, b"\0\1")), 5: goes_on((0xB0, b"\0\1\0\x11"))})

@@ -64,6 +64,10 @@ static void faulty_subscribe_ends_the_connection(void **state) {
         {"no local on a shared subscription", "82 10 0001 00 000a 2473686172652f672f61 04", "82"},
         {"identifier 0", "82 09 0001 02 0b00 0001 61 00", "82"},
         {"identifier twice", "82 0b 0001 04 0b010b01 0001 61 00", "82"},
+        {"empty filter to unsubscribe", "a2 08 0001 00 0001 61 0000", "81"},
+        {"misplaced # to unsubscribe", "a2 0b 0001 00 0001 61 0003 232f61", "81"},
+        {"misplaced + to unsubscribe", "a2 0a 0001 00 0001 61 0002 612b", "81"},
+        {"no UTF-8 to unsubscribe", "a2 09 0001 00 0001 61 0001 ff", "81"},
         {"identifier in UNSUBSCRIBE", "a2 08 0001 02 0b01 0001 61", "81"},
     };
     (void)state;

@@ -56,7 +56,7 @@ static void the_last_of_equal_filters_in_one_packet_holds(void **state) {
 
 /* MQTT-3.10.4-1: character by character, not by what matches. */
 static void unsubscribe_names_the_filter_itself(void **state) {
-    static const char *const others[] = {"t/1", "t/#", "#", "T/+", "t/+/", "t/+ ", "t"};
+    static const char *const others[] = {"t/1", "t/#", "#", "T/+", "t/+/", "t/+/ ", "t"};
     (void)state;
 
     client_subscribe(&b, "t/+", 0);
