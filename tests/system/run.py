@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Runs the system tests: run.py [--times N] [--against mosquitto] [--valgrind] [NAME ...]; a NAME is a module, class or test, or a part of one.
 
-HOBNOB_BUILD is the build folder with hobnobd and hobnob (default build/debug). Prints one line a test with the seconds it took;
-the last line is a count. --against mosquitto runs the tests of plain MQTT on Debian's Mosquitto instead: they must hold there too.
+HOBNOB_BUILD is the build folder with hobnobd and hobnob (default build/debug). Prints one line a test with the seconds it took; at the
+end what failed once more, in short, and as the last line a count. --against mosquitto runs the tests of plain MQTT on Debian's Mosquitto instead: they must hold there too.
 --valgrind runs each hobnobd under valgrind's memcheck, which needs a build without sanitizers (HOBNOB_BUILD=build/release); without names
 only the tests in UNDER_VALGRIND: in the others time matters, or they would take hours.
 """
@@ -19,6 +19,17 @@ sys.path.insert(0, str(HERE))
 
 UNDER_VALGRIND = ["test_plain_", "test_crossing", "test_daemon.Admin", "test_daemon.OrderlyEnd", "test_hostile", "test_restart.FullDisk", "test_listeners.Proxies",
                   "test_listeners.Several", "test_listeners.UnixSockets", "test_listeners.ClientCertificates", "test_bench.Bench.test_all_arrives_at_ours"]
+
+
+def short(text):
+    """Of a traceback: where in the test it was, and the beginning and the end of what was said."""
+    lines = [line for line in text.splitlines() if line.strip()]
+    frames = [i for i, line in enumerate(lines) if line.startswith("  File ")]
+    ours = [i for i in frames if "/test_" in lines[i]] or frames
+    said = next((i for i in range(frames[-1] + 1, len(lines)) if not lines[i].startswith("    ")), 0) if frames else 0
+    said = lines[said:] if len(lines) - said <= 6 else [*lines[said:said + 2], "...", *lines[-3:]]
+    place = [lines[0]] if lines and lines[0].startswith(("(", "[")) else []  # of a subtest
+    return [line.strip()[:300] for line in [*place, *(lines[i] for i in ours[-1:]), *said]]
 
 
 class Result(unittest.TextTestResult):
@@ -70,6 +81,7 @@ def main():
         print(f"there is no hobnobd in {build}: build it, or set HOBNOB_BUILD")
         return 2
     passed = failed = skipped = 0
+    faults = []
     for turn in range(options.times):
         found = unittest.TestLoader().discover(str(HERE), pattern="test_plain_*.py" if options.against else "test_*.py")
         tests = [test for test in flatten(found) if not options.names or any(name in test.id() for name in options.names)]
@@ -83,6 +95,7 @@ def main():
         for test, text in result.errors:
             if not isinstance(test, unittest.TestCase) or "_FailedTest" in type(test).__name__ or "_ErrorHolder" in type(test).__name__:
                 print(f"FAILED  {test}\n{text}", flush=True)
+        faults += [(test.id(), text) for test, text in result.failures + result.errors]
         failed += len(bad)
         skipped += len(result.skipped)
         passed += result.testsRun - len({id(t) for t, _ in result.failures + result.errors if isinstance(t, unittest.TestCase)}) - len(result.skipped)
@@ -90,6 +103,8 @@ def main():
             break
     for test, reason in result.skipped:
         print(f"skipped {test}: {reason}")
+    for name, text in faults:
+        print("\n        ".join([f"FAILED  {name}", *short(text)]))
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     return 1 if failed else 0
 
