@@ -107,6 +107,8 @@ void server_tell_wall(struct server *server) {
     const int64_t wall_ms = server_wall_ms();
     const int64_t passed = wall_ms - server->wall_told_ms;
     if (passed >= 0 && passed < WALL_EVERY_MS) return;
+    /* Both at the same moment: the loop's time is as old as this turn, by which the wall clock would run ahead. */
+    uv_update_time(server->loop);
     node_set_wall(server->node, server_now_ms(server), wall_ms);
     server->wall_told_ms = wall_ms;
 }
@@ -274,6 +276,7 @@ static bool make_node(struct server *server, char error[SERVER_ERROR_MAX]) {
         return false;
     }
     server->wall_told_ms = server_wall_ms();
+    uv_update_time(server->loop); /* as in server_tell_wall() */
     server->node = node_new(&options, server_now_ms(server), server->wall_told_ms);
     if (server->node == NULL)
         snprintf(
