@@ -9,12 +9,14 @@
 #define NS_PER_S 1000000000ull
 
 bool admission_rate(struct broker *broker, uint64_t now_ms, struct client *client) {
-    uint64_t now_ns = now_ms * 1000000u;
+    uint64_t now_ns = now_ms * 1000000u, full_ns;
 
     if (broker->limits.publish_rate_max == 0) return true;
-    if (client->rate_full_ns < now_ns) client->rate_full_ns = now_ns;
-    client->rate_full_ns += NS_PER_S / broker->limits.publish_rate_max;
-    return client->rate_full_ns - now_ns <= NS_PER_S;
+    full_ns = client->rate_full_ns > now_ns ? client->rate_full_ns : now_ns;
+    full_ns += NS_PER_S / broker->limits.publish_rate_max;
+    if (full_ns - now_ns > NS_PER_S) return false;
+    client->rate_full_ns = full_ns;
+    return true;
 }
 
 static bool begins_with(const char *topic, size_t size, const char *level) {

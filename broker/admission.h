@@ -25,7 +25,8 @@ struct verdict {
 };
 
 /* One more publication has come: false if that is more than limits.publish_rate_max allows. A bucket of one second's
- * worth, kept as the time at which it will be full (ITU-T I.371, GCRA). */
+ * worth, kept as the time at which it will be full (ITU-T I.371, GCRA); it outlives
+ * the connection (rates.h). */
 bool admission_rate(struct broker *broker, uint64_t now_ms, struct client *client);
 /* The publication is decoded, its alias resolved, and it is no repetition. Counts what is not granted. topic_known: one
  * to that topic was granted before. */

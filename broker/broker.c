@@ -49,7 +49,8 @@ struct broker *broker_new(const struct broker_options *options, uint64_t now_ms)
     federation.retained = broker->retained;
     if (broker->subs != NULL && broker->retained != NULL) broker->federation = federation_new(&federation, now_ms);
     if (broker->federation != NULL) broker->routes = routes_new(broker->subs, broker->federation, options->seed);
-    if (broker->routes == NULL) {
+    if (broker->limits.publish_rate_max > 0) broker->rates = rates_new();
+    if (broker->routes == NULL || (broker->limits.publish_rate_max > 0 && broker->rates == NULL)) {
         broker_free(broker);
         return NULL;
     }
@@ -75,6 +76,7 @@ void broker_free(struct broker *broker) {
     assert(broker->shares.count == 0);
     names_deinit(&broker->shares);
     routes_free(broker->routes);
+    rates_free(broker->rates);
     federation_free(broker->federation);
     retained_free(broker->retained);
     sys_deinit(&broker->sys);

@@ -43,7 +43,8 @@ struct broker_limits {
     uint32_t topic_alias_out_max;  /* topic aliases we give to a client that takes some: 32; 0xFFFFFFFF means none */
     uint32_t topic_size_max;       /* bytes of a topic name or filter: 65,535 */
     uint32_t topic_levels_max;     /* levels of one: 128, which is also the most that can be set */
-    uint32_t publish_rate_max;     /* publications per second and client, bursts of one second's worth: 0, no limit */
+    uint32_t publish_rate_max;     /* publications per second and client, bursts of one second's worth, over all its
+                                      connections: 0, no limit */
     uint64_t journal_bytes_max;    /* records made and not yet durable: 64 MiB. Above half of it clients that make more
                                       are paused; above it, publications the store would have to keep are refused; at
                                       twice it the journal is dropped, to begin anew with the whole state */

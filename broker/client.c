@@ -282,6 +282,7 @@ void client_end(struct broker *broker, uint64_t now_ms, struct client *client, e
     } else {
         forget_connecting(broker, client);
     }
+    if (session != NULL) rates_remember(broker, now_ms, client);
     client->state = CLIENT_ENDED;
     client->session = NULL;
     timer_clear(&broker->client_timers, &client->timer);

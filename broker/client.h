@@ -62,6 +62,7 @@ struct client {
     bool muted : 1;                  /* its CONNACK waits: nothing else may be sent (MQTT-3.2.0-1) */
     bool paused : 1;                 /* not to be read */
     bool is_bridge : 1;              /* see MQTT_BRIDGE */
+    bool has_assigned_id : 1;        /* the client id is our choice */
     bool no_problem_information : 1; /* it wants no reason strings (MQTT 5.0 section 3.1.2.11.7) */
     struct broker_origin origin;     /* its texts follow in the same allocation */
     char texts[];

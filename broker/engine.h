@@ -5,6 +5,7 @@
 #include "broker/federation.h"
 #include "broker/held.h"
 #include "broker/journal.h"
+#include "broker/rates.h"
 #include "broker/retained.h"
 #include "broker/session.h"
 #include "broker/sys.h"
@@ -68,6 +69,7 @@ struct broker {
     uint32_t show_budget;       /* topics that may still be looked at before the next tick */
 
     struct routes *routes;
+    struct rates *rates;          /* NULL without limits.publish_rate_max */
     struct route_hint peers_hint; /* the topic of the last publication that came over a link */
 
     struct journal journal;

@@ -194,6 +194,7 @@ static bool takes(const struct client *client, const struct mqtt_connack *connac
 static void accept(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_connect *connect,
                    const struct mqtt_connack *connack, uint64_t record) {
     client_accepted(broker, client);
+    rates_resume(broker, now_ms, client);
     note_connected(broker, client, connect, connack->session_present);
     send_connack(broker, client, connack, record);
     session_pump(broker, now_ms, client->session);
@@ -269,6 +270,7 @@ void connect_admit(struct broker *broker, uint64_t now_ms, struct client *client
     if (connect->client_id.size == 0) {
         connect->client_id.size = (uint32_t)assign_client_id(broker, assigned, sizeof assigned);
         connect->client_id.bytes = (const uint8_t *)assigned;
+        client->has_assigned_id = true;
     }
     reason = check_session(broker, client, connect);
     if (reason != MQTT_SUCCESS) {

@@ -87,7 +87,7 @@ class Limits(SystemTest):
         self.assertEqual((first, body[0]), (0xE0, 0x96))
         self.assertIn(b"publish_rate_max", body)
         self.assertIsNone(client.packet())
-        client = connected(self, broker, "fast", version=4)
+        client = connected(self, broker, "fast-4", version=4)
         client.send(raw_publish("t", b"x") * 60)
         self.assertIsNone(client.packet())
         self.assertEqual(reached(broker, "publish_rate_max"), 2)

@@ -241,46 +241,6 @@ static void packet_size_is_refused_as_soon_as_it_is_announced(void **state) {
 
 /* ---- what a client may publish ---- */
 
-static void publish_rate_is_held_with_a_second_for_bursts(void **state) {
-    (void)state;
-
-    world.options.limits.publish_rate_max = 10;
-    again();
-    for (int version = 4; version <= 5; version++) {
-        struct client client;
-        client_connect(&world, &client, version, "a");
-        client.tells_reasons = true;
-        for (int i = 0; i < 10; i++)
-            say_publish(&client, &(struct publish){.topic = "t", .qos = 1, .id = 1});
-        for (int i = 0; i < 10; i++)
-            expect(&client, "puback 1");
-        pass(&world, 100); /* one more in a tenth of a second */
-        say_publish(&client, &(struct publish){.topic = "t", .qos = 1, .id = 2});
-        expect(&client, "puback 2");
-        pass(&world, 99);
-        say_publish(&client, &(struct publish){.topic = "t", .qos = 1, .id = 3});
-        if (version == 5) expect(&client, "disconnect 96 1f=more publications a second than limits.publish_rate_max");
-        expect_end(&client);
-    }
-    assert_int_equal(at_limit(BROKER_AT_PUBLISH_RATE_MAX), 2);
-}
-
-static void sustained_rate_below_the_limit_goes_on(void **state) {
-    struct client client;
-    (void)state;
-
-    world.options.limits.publish_rate_max = 1000;
-    again();
-    client_connect(&world, &client, 5, "a");
-    for (int i = 0; i < 10000; i++) {
-        say_publish(&client, &(struct publish){.topic = "t"});
-        pass(&world, 1);
-    }
-    say_hex(&client, "c000");
-    expect(&client, "pingresp");
-    client_cut(&client);
-}
-
 static void topic_levels_and_size_are_held(void **state) {
     static const struct {
         const char *topic;
@@ -632,8 +592,6 @@ int main(void) {
         TEST(the_longest_on_its_way_makes_room_for_others),
         TEST(partial_packets_of_a_crowd_are_bounded_together),
         TEST(packet_size_is_refused_as_soon_as_it_is_announced),
-        TEST(publish_rate_is_held_with_a_second_for_bursts),
-        TEST(sustained_rate_below_the_limit_goes_on),
         TEST(topic_levels_and_size_are_held),
         TEST(default_depth_is_128_levels),
         TEST(reserved_topics_are_not_for_clients),
