@@ -66,8 +66,9 @@ static uint64_t key_of_origin(const struct broker *broker, const struct client *
 
 void rates_resume(const struct broker *broker, uint64_t now_ms, struct client *client) {
     if (broker->rates == NULL) return;
-    client->rate_full_ns = rates_find(broker->rates, now_ms * 1000000u,
-                                      client->has_assigned_id ? key_of_origin(broker, client) : key_of_id(broker, client));
+    client->rate_full_ns =
+        rates_find(broker->rates, now_ms * 1000000u,
+                   client->has_assigned_id ? key_of_origin(broker, client) : key_of_id(broker, client));
 }
 
 void rates_remember(const struct broker *broker, uint64_t now_ms, const struct client *client) {

@@ -1,8 +1,9 @@
-/* Inside broker/: what clients that are gone had used of limits.publish_rate_max, so that coming back brings nothing new.
+/* Inside broker/: what clients that are gone had used of limits.publish_rate_max, so that coming back brings nothing
+ * new.
  *
  * A client is known by the client id that it brings, and one that lets us choose it by the name in its certificate, or
- * else by its host. Nothing need be remembered for longer than a second, as by then the bucket is empty again. The table
- * has a fixed size, and where it is crowded, who had used the least is forgotten.
+ * else by its host. Nothing need be remembered for longer than a second, as by then the bucket is empty again. The
+ * table has a fixed size, and where it is crowded, who had used the least is forgotten.
  */
 #ifndef BROKER_RATES_H
 #define BROKER_RATES_H
