@@ -57,6 +57,7 @@ struct broker {
     struct subs *subs;
     struct names shares;                /* groups of shared subscriptions */
     struct share_member *share_members; /* of all groups, by group and session */
+    uint64_t share_walk;                /* counts share_pass_on() */
     struct retained *retained;          /* but what is under $SYS: see sys_retained_for() */
     struct sys sys;
     struct federation *federation;

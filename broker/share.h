@@ -27,6 +27,9 @@ struct share {
     uint32_t connected_count, away_count;
     uint32_t references; /* member structs: it goes with the last */
     uint32_t inner;      /* where FILTER begins in named.text */
+    uint64_t walk;       /* share_pass_on() that asked it last, and what it refused there in a row: */
+    uint32_t refused_count;
+    size_t refused_size; /* of the largest of them */
 };
 
 /* What a member is found by. */

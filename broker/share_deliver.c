@@ -5,6 +5,8 @@
 
 /* So many members are asked at most, so that a large group whose members are all busy costs no walk through it. */
 enum { ASKED_MAX = 32 };
+/* So often in a row it may be that only the size of a publication keeps all members from it. */
+enum { TRIES_MAX = 64 };
 
 static uint8_t qos_of(const struct share_member *member, const struct message *message) {
     return member->subscription.qos < message->qos ? member->subscription.qos : message->qos;
@@ -81,6 +83,37 @@ bool share_lasts(const struct subscriber *group) {
     return ring_lasts(share->connected, share->connected_count) || ring_lasts(share->away, share->away_count);
 }
 
+/* In this walk all members have refused what was no larger, or so much that another try is not worth its time. */
+static bool is_busy(const struct broker *broker, const struct share *share, const struct message *message) {
+    uint32_t rounds = (share->connected_count + share->away_count) / ASKED_MAX + 1;
+
+    if (share->walk != broker->share_walk) return false;
+    return share->refused_count >= rounds + TRIES_MAX ||
+           (share->refused_count >= rounds && message_cost(message) >= share->refused_size);
+}
+
+static void note_answer(const struct broker *broker, struct share *share, const struct message *message, bool taken) {
+    if (taken || share->walk != broker->share_walk) {
+        share->refused_count = 0;
+        share->refused_size = 0;
+    }
+    share->walk = broker->share_walk;
+    if (taken) return;
+    share->refused_count++;
+    if (message_cost(message) > share->refused_size) share->refused_size = message_cost(message);
+}
+
+/* False if nobody could take it. */
+static bool give_if_free(struct broker *broker, uint64_t now_ms, struct share *share, bool connected_only,
+                         struct message *message) {
+    bool taken;
+
+    if (is_busy(broker, share, message)) return false;
+    taken = give(broker, now_ms, share, connected_only, message);
+    note_answer(broker, share, message, taken);
+    return taken;
+}
+
 static void pass_on_from(struct broker *broker, uint64_t now_ms, struct session *session, struct outgoing *first,
                          const struct share_member *member, enum share_reason reason) {
     struct outgoing *outgoing, *next;
@@ -91,7 +124,7 @@ static void pass_on_from(struct broker *broker, uint64_t now_ms, struct session 
         if (outgoing->member == NULL || (member != NULL && outgoing->member != member)) continue;
         if (outgoing->sent && (reason != SHARE_ENDED || outgoing->qos == 2)) continue;
         share = outgoing->member->place.share;
-        if (give(broker, now_ms, share, reason == SHARE_DETACHED, outgoing->message))
+        if (give_if_free(broker, now_ms, share, reason == SHARE_DETACHED, outgoing->message))
             session_outgoing_done(broker, session, outgoing);
         else if (reason == SHARE_ENDED && !broker->stopping)
             drop(broker, now_ms, share, outgoing->message);
@@ -100,6 +133,7 @@ static void pass_on_from(struct broker *broker, uint64_t now_ms, struct session 
 
 void share_pass_on(struct broker *broker, uint64_t now_ms, struct session *session, const struct share_member *member,
                    enum share_reason reason) {
+    broker->share_walk++;
     pass_on_from(broker, now_ms, session, session->inflight, member, reason);
     pass_on_from(broker, now_ms, session, session->queue, member, reason);
 }
