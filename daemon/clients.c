@@ -68,18 +68,20 @@ void connection_log(const struct connection *connection, const char *event, cons
 }
 
 void connection_watch(struct connection *connection) {
-    const bool reads = connection->list == LIST_ARRIVING || connection->list == LIST_ENDED ||
-                       (connection->list == LIST_OPEN && !connection->is_paused);
-    const uint8_t wanted = (uint8_t)((reads ? WATCH_IN : 0) | (connection->is_blocked ? WATCH_OUT : 0));
+    const bool reads = (connection->list == LIST_ARRIVING && !connection->is_queued) ||
+                       connection->list == LIST_ENDED || (connection->list == LIST_OPEN && !connection->is_paused);
+    const uint8_t wanted = (uint8_t)((reads ? WATCH_IN : 0) | (connection->is_blocked ? WATCH_OUT : 0) |
+                                     (connection->is_queued ? WATCH_END : 0));
     if (connection->list == LIST_DEAD || wanted == connection->watched) return;
     struct epoll_event event = {.events = ((wanted & WATCH_IN) != 0 ? EPOLLIN : 0u) |
-                                          ((wanted & WATCH_OUT) != 0 ? EPOLLOUT : 0u),
+                                          ((wanted & WATCH_OUT) != 0 ? EPOLLOUT : 0u) |
+                                          ((wanted & WATCH_END) != 0 ? EPOLLRDHUP : 0u),
                                 .data.ptr = connection};
     const int operation = connection->watched == WATCH_NONE ? EPOLL_CTL_ADD
                           : wanted == WATCH_NONE            ? EPOLL_CTL_DEL
                                                             : EPOLL_CTL_MOD;
     if (epoll_ctl(connection->clients->epoll, operation, connection->file, &event) == 0) {
-        connection->watched = wanted & 3u;
+        connection->watched = wanted & 7u;
     } else {
         connection_log(connection, "client_lost", strerror(errno));
         connection_close(connection);
@@ -151,6 +153,7 @@ void connection_close(struct connection *connection) {
     struct clients *clients = connection->clients;
     if (connection->list == LIST_DEAD) return;
     leave_broker(connection);
+    share_leave_queue(connection);
     frames_discard(clients);
     connection_move(connection, LIST_DEAD);
     close(connection->file); /* and epoll forgets it */
@@ -220,10 +223,14 @@ static void free_dead(struct clients *clients) {
 
 static void on_event(struct connection *connection, uint32_t events) {
     if (connection->list == LIST_DEAD) return;
+    if (connection->is_queued && (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0) {
+        connection_close(connection); /* nobody waits for this handshake any more */
+        return;
+    }
     if ((events & EPOLLOUT) != 0 || ((events & (EPOLLHUP | EPOLLERR)) != 0 && connection->watched == WATCH_OUT))
         stream_flush(connection);
     if (connection->list != LIST_DEAD && (connection->watched & WATCH_IN) != 0 && (events & ~(uint32_t)EPOLLOUT) != 0)
-        stream_read(connection);
+        share_read(connection);
 }
 
 static void read_events(struct clients *clients, uint64_t until_ns) {
@@ -248,7 +255,8 @@ static void run_turn(struct clients *clients) {
         if (clients->event_count < 0) clients->event_count = 0;
     }
     read_events(clients, clients->clock_ns + TURN_NS);
-    if (clients->waiting == NULL && clients->dead == NULL && clients->event_at == clients->event_count)
+    if (clients->waiting == NULL && clients->queued == NULL && clients->dead == NULL &&
+        clients->event_at == clients->event_count)
         uv_idle_stop(&clients->idle);
     else
         uv_idle_start(&clients->idle, on_idle);

@@ -1,7 +1,8 @@
 /* Inside daemon/clients*.c: connections and what is done with them. Not a door.
  *
  * A connection is in one of these states, which is the list that it is in:
- *   arriving   its PROXY header or its handshakes are under way; the broker does not know it. It has a deadline.
+ *   arriving   its PROXY header or its handshakes are under way; the broker does not know it. It has a deadline. While
+ *              it is queued, for its share of the time that handshakes may take, it is not read from.
  *   open       the broker knows it (handle). While the broker has paused it, it is not read from.
  *   waiting    the same, but it has used up its share of the turn, and the rest of its input is kept for the next.
  *   ended      nobody listens to it any more; its last bytes, and the far end's hang-up, have a deadline.
@@ -36,9 +37,10 @@ enum connection_stage { STAGE_MQTT, STAGE_PROXY, STAGE_HELLO, STAGE_TLS, STAGE_R
 /* What a connection has beyond plain TCP, and while it is in a list. */
 struct layers {
     struct connection *connection;
-    struct layers *next, *prev; /* of the list */
-    uint64_t due_ms;            /* of arriving and ended */
-    uint8_t stage;              /* enum connection_stage */
+    struct layers *next, *prev;               /* of the list */
+    struct layers *queued_next, *queued_prev; /* of clients->queued */
+    uint64_t due_ms;                          /* of arriving and ended */
+    uint8_t stage;                            /* enum connection_stage */
     bool with_tls, with_websocket;
     bool from_loopback;
     bool said_goodbye; /* close frame and close_notify are sent */
@@ -63,15 +65,16 @@ struct connection {
     int file;                /* -1 once dead */
     uint32_t turn, spent_ns; /* the turn it was last heard in, and what that cost */
     unsigned list : 3;       /* enum connection_list */
-    unsigned watched : 2;    /* enum connection_interest */
+    unsigned watched : 3;    /* enum connection_interest */
     unsigned slice_bits : 4; /* log2 of the bytes given to the broker at once */
     bool is_ready : 1;       /* in clients->ready */
     bool is_blocked : 1;     /* the socket took no more, or the turn's writes are used up */
     bool is_paused : 1;      /* by the broker */
     bool is_shut : 1;        /* all is written, the far end's hang-up awaited */
+    bool is_queued : 1;      /* in clients->queued */
 };
 
-enum connection_interest { WATCH_NONE = 0, WATCH_IN = 1, WATCH_OUT = 2 };
+enum connection_interest { WATCH_NONE = 0, WATCH_IN = 1, WATCH_OUT = 2, WATCH_END = 4 };
 
 struct listener {
     uv_poll_t poll; /* first: handles are cast to listeners */
@@ -103,6 +106,8 @@ struct clients {
     size_t place_count;
     struct connection *ready, **ready_end;
     struct layers *arriving, *waiting, *ended; /* the first of each is the oldest */
+    struct layers *queued;                     /* TLS handshakes with something to read */
+    uint64_t handshakes_ns;                    /* what those of this turn have cost */
     struct connection *dead;
     size_t count, arriving_count;
 
@@ -191,7 +196,12 @@ size_t share_give_all(struct connection *connection, const uint8_t *bytes, size_
 void share_keep(struct connection *connection, const uint8_t *bytes, size_t size);
 /* After input was given: it may have to wait with what is kept, or the broker may want no more. */
 void share_check_pause(struct connection *connection);
-/* Goes on with those that wait, the longest waiting first, for a bounded time. */
+/* The connection has something to read: now, or in a later turn if it is in its TLS handshake and those have had their
+ * share of this one. */
+void share_read(struct connection *connection);
+/* Goes on with those that wait, the longest waiting first, for a bounded time: handshakes, and then input. */
 void share_resume(struct clients *clients);
+/* It is queued no more, if it was. */
+void share_leave_queue(struct connection *connection);
 
 #endif

@@ -6,10 +6,11 @@
 
 #include "daemon/clients_inside.h"
 
-#define TURN_NS 2000000u    /* of the broker's time for what one client sent, in one turn of the loop */
-#define RESUMED_NS 4000000u /* of it for all those together that have more to say */
-#define CHEAP_NS 60000u     /* a slice that took less may be twice as large */
-#define DEAR_NS 250000u     /* one that took more is made smaller */
+#define TURN_NS 2000000u       /* of the broker's time for what one client sent, in one turn of the loop */
+#define RESUMED_NS 4000000u    /* of it for all those together that have more to say */
+#define HANDSHAKES_NS 2000000u /* of ours, in one turn, for all TLS handshakes together */
+#define CHEAP_NS 60000u        /* a slice that took less may be twice as large */
+#define DEAR_NS 250000u        /* one that took more is made smaller */
 #define SLICE_BITS_MIN 9u
 #define SLICE_BITS_MAX 14u
 
@@ -88,7 +89,55 @@ static void resume(struct connection *connection) {
     connection_watch(connection);
 }
 
+/* ---- handshakes ---- */
+
+static void read_handshake(struct connection *connection) {
+    struct clients *clients = connection->clients;
+    const uint64_t before_ns = clients->clock_ns = uv_hrtime();
+    stream_read(connection);
+    clients->clock_ns = uv_hrtime();
+    clients->handshakes_ns += clients->clock_ns - before_ns;
+}
+
+/* One costs us as much as hundreds of publications, and who asks for it a few hundred bytes: they wait for each other,
+ * and those who are connected for few of them. Who goes on with one has done something for it, unlike who sends the
+ * same greeting again and again, and comes first. */
+void share_read(struct connection *connection) {
+    struct clients *clients = connection->clients;
+    if (connection->list != LIST_ARRIVING || !connection->layers->with_tls) {
+        stream_read(connection);
+    } else if (clients->queued == NULL && clients->handshakes_ns < HANDSHAKES_NS) {
+        read_handshake(connection);
+    } else {
+        connection->is_queued = true;
+        if (connection->layers->tls != NULL)
+            DL_PREPEND2(clients->queued, connection->layers, queued_prev, queued_next);
+        else
+            DL_APPEND2(clients->queued, connection->layers, queued_prev, queued_next);
+        connection_watch(connection);
+    }
+}
+
+void share_leave_queue(struct connection *connection) {
+    if (!connection->is_queued) return;
+    connection->is_queued = false;
+    DL_DELETE2(connection->clients->queued, connection->layers, queued_prev, queued_next);
+}
+
+static void resume_handshakes(struct clients *clients) {
+    clients->handshakes_ns = 0;
+    while (clients->queued != NULL && clients->handshakes_ns < HANDSHAKES_NS) {
+        struct connection *connection = clients->queued->connection;
+        share_leave_queue(connection);
+        read_handshake(connection);
+        connection_watch(connection);
+    }
+}
+
+/* ---- the turn ---- */
+
 void share_resume(struct clients *clients) {
+    resume_handshakes(clients);
     const uint64_t until_ns = clients->clock_ns + RESUMED_NS;
     const struct layers *last = clients->waiting != NULL ? clients->waiting->prev : NULL;
     for (bool more = last != NULL; more && clients->waiting != NULL;) {

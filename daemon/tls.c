@@ -10,6 +10,10 @@
 
 #include "daemon/web_inside.h"
 
+/* Every broker has these, and they are cheap: OpenSSL would also take ffdhe8192, by which a stranger who sends the same
+ * 1,200 bytes again and again makes us compute for 50 ms each time (CVE-2002-20001). */
+#define LINK_GROUPS "X25519:P-256"
+
 /* Replaces the whole path building: names, dates and issuers of a link's certificate mean nothing. */
 static int accept_certificate(X509_STORE_CTX *store, void *unused) {
     (void)unused;
@@ -41,7 +45,8 @@ static bool use_certificate(SSL_CTX *tls, const struct auth_key *key, const char
 }
 
 bool web_tls_set_up(SSL_CTX *tls, const struct auth_key *key, const char *name) {
-    bool good = SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) == 1 && use_certificate(tls, key, name) &&
+    bool good = SSL_CTX_set_min_proto_version(tls, TLS1_3_VERSION) == 1 &&
+                SSL_CTX_set1_groups_list(tls, LINK_GROUPS) == 1 && use_certificate(tls, key, name) &&
                 use_key(tls, key) && SSL_CTX_check_private_key(tls) == 1;
     if (good) {
         SSL_CTX_set_verify(tls, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);

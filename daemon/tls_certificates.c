@@ -15,6 +15,10 @@
 #define FILE_SIZE_MAX (1024u * 1024u)               /* bytes of a file: a bundle of authorities is large */
 #define CHAIN_MAX 32u                               /* certificates sent after our own */
 #define CIPHERS_TLS12 "ECDHE+AESGCM:ECDHE+CHACHA20" /* forward secret and authenticated; those of TLS 1.3 all are */
+/* The first two cost us 0.1 ms, P-384 1.5 ms (of which clients' certificates are made). Those that are left out cost up
+ * to 50 ms, which who sends the same greeting again and again would spend for us and not for himself
+ * (CVE-2002-20001). */
+#define GROUPS "X25519:P-256:P-384"
 
 struct reading {
     const struct config *config;
@@ -170,7 +174,7 @@ static SSL_CTX *new_context(void) {
     SSL_CTX_set_num_tickets(context, 1);
     SSL_CTX_set_session_id_context(context, id, sizeof(id) - 1);
     if (SSL_CTX_set_min_proto_version(context, TLS1_2_VERSION) == 1 &&
-        SSL_CTX_set_cipher_list(context, CIPHERS_TLS12) == 1)
+        SSL_CTX_set_cipher_list(context, CIPHERS_TLS12) == 1 && SSL_CTX_set1_groups_list(context, GROUPS) == 1)
         return context;
     SSL_CTX_free(context);
     return NULL;

@@ -104,7 +104,11 @@ static const char *explain(unsigned long error) {
     case SSL_R_UNSUPPORTED_PROTOCOL:
     case SSL_R_VERSION_TOO_LOW: return "the client speaks nothing newer than TLS 1.1: bring it to 1.2 or 1.3";
     case SSL_R_NO_SHARED_CIPHER:
-        return "the client has no cipher that is secure enough: let it offer ECDHE with AES-GCM or ChaCha20";
+        return "the client has no cipher that is secure enough: let it offer ECDHE with AES-GCM or ChaCha20, and a "
+               "group "
+               "of X25519, P-256 and P-384";
+    case SSL_R_NO_SUITABLE_KEY_SHARE:
+        return "the client has none of the groups X25519, P-256 and P-384: let it offer one";
     case SSL_R_HTTP_REQUEST:
     case SSL_R_WRONG_VERSION_NUMBER:
         return "the client does not speak TLS: switch it on there, or use a port of listen.mqtt or ws";
