@@ -12,16 +12,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 #include "daemon/clients.h"
 #include "daemon/storing.h"
 #include "daemon/text.h"
 #include "daemon/web.h"
 
+#include "patient_clock.h"
+
 #define FAKE_HANDLES 64u
 #define FAKE_FRAMES 64u
-#define FAKE_WAIT_MS 10000
+#define FAKE_WAIT_MS 60000
 
 /* A client or a link. Its handle is its index. */
 struct fake_end {
@@ -367,24 +368,18 @@ static inline void fake_server_free(struct fake_server *fake) {
     log_free(fake->server.log);
 }
 
-static inline uint64_t fake_clock_ms(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (uint64_t)time.tv_sec * 1000 + (uint64_t)time.tv_nsec / 1000000;
-}
-
 static inline void fake_nothing(uv_timer_t *timer) {
     (void)timer;
 }
 
 /* Turns the loop until the condition holds; false after FAKE_WAIT_MS. */
 static inline bool fake_wait(uv_loop_t *loop, bool (*holds)(void *context), void *context) {
-    uint64_t until_ms = fake_clock_ms() + FAKE_WAIT_MS;
+    uint64_t until_ms = patient_clock_ms() + FAKE_WAIT_MS;
     uv_timer_t beat; /* a turn never blocks for longer than this */
     uv_timer_init(loop, &beat);
     uv_timer_start(&beat, fake_nothing, 5, 5);
     bool held = false;
-    while (!(held = holds(context)) && fake_clock_ms() < until_ms)
+    while (!(held = holds(context)) && patient_clock_ms() < until_ms)
         uv_run(loop, UV_RUN_ONCE);
     uv_close((uv_handle_t *)&beat, NULL);
     uv_run(loop, UV_RUN_NOWAIT);
@@ -393,9 +388,9 @@ static inline bool fake_wait(uv_loop_t *loop, bool (*holds)(void *context), void
 
 /* Turns the loop until nothing is left on it; false after FAKE_WAIT_MS. */
 static inline bool fake_drain(uv_loop_t *loop) {
-    uint64_t until_ms = fake_clock_ms() + FAKE_WAIT_MS;
+    uint64_t until_ms = patient_clock_ms() + FAKE_WAIT_MS;
     while (uv_run(loop, UV_RUN_NOWAIT) != 0)
-        if (fake_clock_ms() >= until_ms) return false;
+        if (patient_clock_ms() >= until_ms) return false;
     return true;
 }
 

@@ -9,7 +9,7 @@
 
 #include "tests/unit/failing_disk.h"
 
-#define WAIT_S 20
+#define WAIT_S 60
 
 static sem_t news;
 
