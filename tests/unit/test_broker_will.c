@@ -210,6 +210,23 @@ static void wills_of_a_crowd_reach_each_other_without_trouble(void **state) {
     }
 }
 
+/* MQTT-3.8.3-3: the will is its client's own publication. */
+static void no_local_keeps_a_clients_own_will_away(void **state) {
+    (void)state;
+    for (unsigned no_local = 0; no_local < 2; no_local++) {
+        client_connect_with(
+            &world, &client, 5,
+            &(struct connect){
+                .id = "c", .properties = "11 00000064", .will_topic = "will", .will_payload = "gone", .will_qos = 1});
+        client_subscribe(&client, "will", 1 | no_local << 2);
+        client_cut(&client);
+        expect(&watcher, "publish q1 id=*");
+        client_connect_with(&world, &client, 5, &(struct connect){.id = "c", .resume = true});
+        expect(&client, no_local ? "" : "publish q1 id=1 will 'gone'");
+        client_cut(&client);
+    }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
@@ -224,6 +241,7 @@ int main(void) {
         TEST(takeover_sends_the_will_unless_it_is_delayed_and_the_session_goes_on),
         TEST(will_is_retained_with_its_qos_and_properties),
         TEST(large_will_comes_with_its_properties),
+        TEST(no_local_keeps_a_clients_own_will_away),
         TEST(wills_of_a_crowd_reach_each_other_without_trouble),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
