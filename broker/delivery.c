@@ -255,7 +255,7 @@ static bool fits(const struct session *session, const struct message *message, c
     if (client == NULL || client->packet_size_max == UINT32_MAX) return true;
     sending = (struct mqtt_sending){.version = client->version,
                                     .qos = delivery->qos,
-                                    .expiry_left_s = message->expires_at_ms == UINT64_MAX ? UINT32_MAX : 0,
+                                    .expiry_left_s = message->expires_at_ms == UINT64_MAX ? MESSAGE_NO_EXPIRY : 0,
                                     .identifiers = delivery->identifiers,
                                     .identifier_count = delivery->identifier_count,
                                     .message = message};

@@ -131,9 +131,10 @@ static size_t publication_fields(unsigned flags) {
     return 3u + (flags & FLAG_PROPERTIES ? 1u : 0u) + (flags & FLAG_EXPIRY ? 1u : 0u) + (flags & FLAG_RETAIN ? 2u : 0u);
 }
 
-void frame_add_publication(struct frame_out *out, const struct message *message, bool snapshot, uint32_t expiry_s) {
+void frame_add_publication(struct frame_out *out, const struct message *message, bool snapshot, uint64_t expiry_s) {
     unsigned flags = message->qos | (message->retain ? FLAG_RETAIN : 0) | (snapshot ? FLAG_SNAPSHOT : 0) |
-                     (message->properties_size ? FLAG_PROPERTIES : 0) | (expiry_s != UINT32_MAX ? FLAG_EXPIRY : 0);
+                     (message->properties_size ? FLAG_PROPERTIES : 0) |
+                     (expiry_s != MESSAGE_NO_EXPIRY ? FLAG_EXPIRY : 0);
     msgpack_packer packer;
     msgpack_packer_init(&packer, out, append);
     msgpack_pack_array(&packer, publication_fields(flags));
@@ -141,7 +142,7 @@ void frame_add_publication(struct frame_out *out, const struct message *message,
     pack_str(&packer, message->topic, message->topic_size);
     pack_bin(&packer, message->payload, message->payload_size);
     if (flags & FLAG_PROPERTIES) pack_bin(&packer, message->properties, message->properties_size);
-    if (flags & FLAG_EXPIRY) msgpack_pack_uint32(&packer, expiry_s);
+    if (flags & FLAG_EXPIRY) msgpack_pack_uint32(&packer, (uint32_t)expiry_s);
     if (flags & FLAG_RETAIN) {
         msgpack_pack_uint64(&packer, message->stamp.wall_ms);
         msgpack_pack_uint32(&packer, message->stamp.count);
@@ -233,7 +234,7 @@ static const char *read_name(struct cursor *cursor, size_t *size) {
 
 static void read_publication(struct cursor *cursor, struct publication *publication) {
     memset(publication, 0, sizeof *publication);
-    publication->expiry_s = UINT32_MAX;
+    publication->expiry_s = MESSAGE_NO_EXPIRY;
     if (cursor->at < cursor->end && *cursor->at == 0xc0) {
         cursor->at++;
         publication->skipped = true;
@@ -250,7 +251,7 @@ static void read_publication(struct cursor *cursor, struct publication *publicat
     publication->topic = read_name(cursor, &publication->topic_size);
     publication->payload = read_bin(cursor, &publication->payload_size);
     if (flags & FLAG_PROPERTIES) publication->properties = read_bin(cursor, &publication->properties_size);
-    if (flags & FLAG_EXPIRY) publication->expiry_s = (uint32_t)read_uint(cursor, UINT32_MAX - 1);
+    if (flags & FLAG_EXPIRY) publication->expiry_s = read_uint(cursor, UINT32_MAX);
     if (flags & FLAG_RETAIN) {
         publication->stamp_wall_ms = read_uint(cursor, UINT64_MAX);
         publication->stamp_count = (uint32_t)read_uint(cursor, UINT32_MAX);

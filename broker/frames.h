@@ -69,7 +69,7 @@ struct publication {
     size_t payload_size;
     const uint8_t *properties;
     size_t properties_size;
-    uint32_t expiry_s; /* UINT32_MAX: none */
+    uint64_t expiry_s; /* of 32 bits, or MESSAGE_NO_EXPIRY */
     uint64_t stamp_wall_ms;
     uint32_t stamp_count;
 };
@@ -117,7 +117,7 @@ void frame_begin_names(struct frame_out *out, enum frame_type type, uint64_t num
 void frame_add_name(struct frame_out *out, const char *text, size_t size);
 
 void frame_begin_publish(struct frame_out *out, uint64_t first);
-void frame_add_publication(struct frame_out *out, const struct message *message, bool snapshot, uint32_t expiry_s);
+void frame_add_publication(struct frame_out *out, const struct message *message, bool snapshot, uint64_t expiry_s);
 void frame_add_skipped(struct frame_out *out);
 /* Bytes a publication adds to a frame at most, its content apart. */
 #define FRAME_PUBLICATION_OVERHEAD 64u

@@ -63,11 +63,11 @@ void message_return(struct message *message) {
     message->copy = NULL;
 }
 
-uint32_t message_expiry_left_s(const struct message *message, uint64_t now_ms) {
-    uint64_t left_s;
+uint64_t message_expiry_left_s(const struct message *message, uint64_t now_ms) {
+    if (message->expires_at_ms == UINT64_MAX) return MESSAGE_NO_EXPIRY;
+    return message->expires_at_ms > now_ms ? (message->expires_at_ms - now_ms + 999) / 1000 : 0;
+}
 
-    if (message->expires_at_ms == UINT64_MAX) return UINT32_MAX;
-    if (message->expires_at_ms <= now_ms) return 0;
-    left_s = (message->expires_at_ms - now_ms + 999) / 1000;
-    return left_s < UINT32_MAX ? (uint32_t)left_s : UINT32_MAX - 1;
+uint64_t message_expires_at_ms(uint64_t now_ms, uint64_t expiry_s) {
+    return expiry_s != MESSAGE_NO_EXPIRY ? now_ms + expiry_s * 1000 : UINT64_MAX;
 }

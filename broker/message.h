@@ -49,8 +49,11 @@ bool message_keep(struct message *message);
 void message_return(struct message *message);
 /* Bytes it costs in a queue: the size of its allocation. */
 size_t message_cost(const struct message *message);
-/* Seconds of the message expiry interval that are left at now_ms, rounded up; 0 if it is over, UINT32_MAX if it has
- * none. */
-uint32_t message_expiry_left_s(const struct message *message, uint64_t now_ms);
+/* In place of a message expiry interval, which may be any number of 32 bits. */
+#define MESSAGE_NO_EXPIRY UINT64_MAX
+/* Seconds of the message expiry interval that are left at now_ms, rounded up; 0 if it is over. */
+uint64_t message_expiry_left_s(const struct message *message, uint64_t now_ms);
+/* When a message of this interval that begins at now_ms expires: its expires_at_ms. */
+uint64_t message_expires_at_ms(uint64_t now_ms, uint64_t expiry_s);
 
 #endif

@@ -100,7 +100,8 @@ enum mqtt_reason mqtt_decode_connect(const struct mqtt_frame *frame, struct mqtt
     enum mqtt_reason reason;
     uint8_t version, flags;
 
-    *out = (struct mqtt_connect){.packet_size_max = UINT32_MAX, .receive_max = UINT16_MAX, .will_expiry_s = UINT32_MAX};
+    *out = (struct mqtt_connect){
+        .packet_size_max = UINT32_MAX, .receive_max = UINT16_MAX, .will_expiry_s = MESSAGE_NO_EXPIRY};
     if (frame->flags != 0 || !reader_text(&reader, &name) || !reader_u8(&reader, &version)) return MQTT_MALFORMED;
     if (!view_is(name, "MQTT") && !view_is(name, "MQIsdp")) return MQTT_MALFORMED;
     out->is_bridge = version == (MQTT_311 | MQTT_BRIDGE);
@@ -142,8 +143,10 @@ enum mqtt_reason mqtt_decode_publish(uint8_t version, const struct mqtt_frame *f
     struct reader reader = props_reader(body);
     enum mqtt_reason reason;
 
-    *out = (struct mqtt_publish){
-        .dup = frame->flags & 8, .retain = frame->flags & 1, .qos = (frame->flags >> 1) & 3, .expiry_s = UINT32_MAX};
+    *out = (struct mqtt_publish){.dup = frame->flags & 8,
+                                 .retain = frame->flags & 1,
+                                 .qos = (frame->flags >> 1) & 3,
+                                 .expiry_s = MESSAGE_NO_EXPIRY};
     if (out->qos == 3 || (out->qos == 0 && out->dup) || !reader_binary(&reader, &out->topic)) return MQTT_MALFORMED;
     if (out->qos > 0 && !reader_u16(&reader, &out->packet_id)) return MQTT_MALFORMED;
     if (out->qos > 0 && out->packet_id == 0) return MQTT_PROTOCOL_ERROR; /* MQTT-2.2.1-3 */

@@ -93,8 +93,9 @@ struct mqtt_connect {
     uint8_t will_qos;
     uint16_t keep_alive_s;
     struct mqtt_view client_id, will_topic /* valid however deep */, will_payload, user_name, password;
-    struct mqtt_view will_properties;     /* checked */
-    uint32_t will_delay_s, will_expiry_s; /* will_expiry_s: UINT32_MAX if none */
+    struct mqtt_view will_properties; /* checked */
+    uint32_t will_delay_s;
+    uint64_t will_expiry_s; /* of 32 bits, or MESSAGE_NO_EXPIRY */
     bool has_session_expiry, no_problem_information, wants_response_information;
     bool has_auth_data;
     struct mqtt_view auth_method, auth_data;    /* auth_method.size 0: none, and then there is no data */
@@ -111,7 +112,7 @@ struct mqtt_publish {
     struct mqtt_view topic;      /* not looked into, or empty with an alias */
     struct mqtt_view properties; /* checked, as encoded */
     bool has_hop_properties;     /* some of them must not be passed on, see props_strip() */
-    uint32_t expiry_s;           /* UINT32_MAX if none */
+    uint64_t expiry_s;           /* of 32 bits, or MESSAGE_NO_EXPIRY */
     struct mqtt_view payload;
 };
 enum mqtt_reason mqtt_decode_publish(uint8_t version, const struct mqtt_frame *frame, struct mqtt_view body,
@@ -213,7 +214,7 @@ struct mqtt_sending {
     bool topic_is_known; /* by its alias: it is left out */
     uint16_t packet_id;
     uint16_t topic_alias;        /* MQTT 5.0 only; 0 if none */
-    uint32_t expiry_left_s;      /* UINT32_MAX if none */
+    uint64_t expiry_left_s;      /* of 32 bits, or MESSAGE_NO_EXPIRY */
     const uint32_t *identifiers; /* of the subscriptions it matched */
     size_t identifier_count;
     const struct message *message;

@@ -216,7 +216,7 @@ static uint64_t publish_properties_size(const struct mqtt_sending *sending) {
     uint64_t size = sending->message->properties_size;
 
     if (sending->topic_alias != 0) size += 3;
-    if (sending->expiry_left_s != UINT32_MAX) size += 5;
+    if (sending->expiry_left_s != MESSAGE_NO_EXPIRY) size += 5;
     for (size_t i = 0; i < sending->identifier_count; i++)
         size += 1 + varint_size(sending->identifiers[i]);
     return size;
@@ -266,7 +266,8 @@ void mqtt_encode_publish_head(uint8_t *out, const struct mqtt_sending *sending) 
         *at++ = PROP_SUBSCRIPTION_IDENTIFIER;
         at = put_varint(at, sending->identifiers[i]);
     }
-    if (sending->expiry_left_s != UINT32_MAX) put_u32_property(at, PROP_MESSAGE_EXPIRY, sending->expiry_left_s);
+    if (sending->expiry_left_s != MESSAGE_NO_EXPIRY)
+        put_u32_property(at, PROP_MESSAGE_EXPIRY, (uint32_t)sending->expiry_left_s);
 }
 
 void mqtt_encode_publish_tail(uint8_t *out, const struct mqtt_sending *sending) {

@@ -59,7 +59,7 @@ static void message_fill(struct message *message, uint64_t now_ms, const struct 
     message->properties = publish->properties.bytes;
     message->properties_size = publish->properties.size;
     message->publisher = client->session->number;
-    message->expires_at_ms = publish->expiry_s != UINT32_MAX ? now_ms + publish->expiry_s * 1000ull : UINT64_MAX;
+    message->expires_at_ms = message_expires_at_ms(now_ms, publish->expiry_s);
 }
 
 /* Takes the properties of this hop out, in a copy that is small as a rule. -1 when memory is short. */

@@ -115,9 +115,7 @@ static struct message message_of(const struct federation *federation, const stru
         .topic = publication->topic,
         .payload = publication->payload,
         .properties = publication->properties,
-        .expires_at_ms = publication->expiry_s == UINT32_MAX
-                             ? UINT64_MAX
-                             : federation->now_ms + (uint64_t)publication->expiry_s * 1000,
+        .expires_at_ms = message_expires_at_ms(federation->now_ms, publication->expiry_s),
     };
     if (publication->retain) {
         message.stamp.wall_ms = publication->stamp_wall_ms;

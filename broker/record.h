@@ -61,9 +61,10 @@ struct record {
     uint32_t expiry_s;            /* session expiry interval, UINT32_MAX: never; at least 1 */
     uint64_t ends_wall_ms;        /* without a connection: when it expires. 0: connected, or never */
     bool has_will;
-    struct record_publication will;       /* expires_wall_ms is not used */
-    uint32_t will_delay_s, will_expiry_s; /* will_expiry_s: UINT32_MAX if none */
-    uint64_t will_due_wall_ms;            /* without a connection. 0: connected */
+    struct record_publication will; /* expires_wall_ms is not used */
+    uint32_t will_delay_s;
+    uint64_t will_expiry_s;    /* of 32 bits, or MESSAGE_NO_EXPIRY (message.h) */
+    uint64_t will_due_wall_ms; /* without a connection. 0: connected */
 
     /* RECORD_SUBSCRIPTION, RECORD_SUBSCRIPTION_END */
     struct record_text filter;

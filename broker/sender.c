@@ -109,7 +109,7 @@ enum outbox_result sender_publish(struct federation *federation, struct peer *pe
 static bool add_entry(struct federation *federation, struct link *link, struct outbox_entry *entry) {
     struct peer *peer = link->peer;
     struct frame_out *out = &link->out;
-    uint32_t expiry_s = entry->message ? message_expiry_left_s(entry->message, federation->now_ms) : 0;
+    uint64_t expiry_s = entry->message ? message_expiry_left_s(entry->message, federation->now_ms) : 0;
     if (!entry->message || expiry_s == 0) {
         outbox_give_up(&peer->outbox, entry);
         frame_add_skipped(out);

@@ -49,15 +49,15 @@ void session_free(struct broker *broker, struct session *session) {
 }
 
 /* Publishes the will; it is then gone. */
-static void will_publish(struct broker *broker, uint64_t now_ms, struct message *will, uint32_t expiry_s) {
-    if (expiry_s != UINT32_MAX) will->expires_at_ms = now_ms + expiry_s * 1000ull;
+static void will_publish(struct broker *broker, uint64_t now_ms, struct message *will, uint64_t expiry_s) {
+    will->expires_at_ms = message_expires_at_ms(now_ms, expiry_s);
     route_local(broker, now_ms, will, false);
     message_unref(will);
 }
 
 void session_end(struct broker *broker, uint64_t now_ms, struct session *session) {
     struct message *will = session->will;
-    uint32_t will_expiry_s = session->will_expiry_s;
+    uint64_t will_expiry_s = session->will_expiry_s;
 
     share_end(broker, now_ms, session);
     durable_session_end(broker, session);

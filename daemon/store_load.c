@@ -46,7 +46,7 @@ static void read_session(sqlite3_stmt *row, struct record *record) {
     record->will.qos = small(row, 8);
     record->will.retain = flag(row, 9);
     record->will_delay_s = (uint32_t)number(row, 10);
-    record->will_expiry_s = (uint32_t)number(row, 11);
+    record->will_expiry_s = number(row, 11);
     record->will_due_wall_ms = number(row, 12);
 }
 

@@ -216,8 +216,8 @@ static void a_publication_no_client_could_make_is_malformed(void **state) {
         struct frame_out out = {0};
         struct message good = {.topic = "t", .topic_size = 1};
         frame_begin_publish(&out, 1);
-        frame_add_publication(&out, &good, false, UINT32_MAX);
-        frame_add_publication(&out, &bad[i], false, UINT32_MAX);
+        frame_add_publication(&out, &good, false, MESSAGE_NO_EXPIRY);
+        frame_add_publication(&out, &bad[i], false, MESSAGE_NO_EXPIRY);
         frame_end_items(&out);
         give(stage, link, &out);
         frame_out_deinit(&out);
@@ -238,7 +238,7 @@ static void sys_topics_of_a_peer_are_not_shown(void **state) {
     struct frame_out out = {0};
     struct message lie = {.topic = "$SYS/broker", .topic_size = 11};
     frame_begin_publish(&out, 1);
-    frame_add_publication(&out, &lie, false, UINT32_MAX);
+    frame_add_publication(&out, &lie, false, MESSAGE_NO_EXPIRY);
     frame_end_items(&out);
     give(stage, link, &out);
     frame_out_deinit(&out);
@@ -265,7 +265,7 @@ static void a_stamp_from_the_end_of_time_is_not_kept(void **state) {
                                  .retain = true,
                                  .stamp = {.wall_ms = UINT64_MAX, .count = UINT32_MAX}};
         frame_begin_publish(&out, sequence);
-        frame_add_publication(&out, &poison, sequence == 2, UINT32_MAX);
+        frame_add_publication(&out, &poison, sequence == 2, MESSAGE_NO_EXPIRY);
         frame_end_items(&out);
         give(stage, link, &out);
         frame_out_deinit(&out);
@@ -374,7 +374,7 @@ static void gaps_and_repetitions_are_counted(void **state) {
         struct message message = {.topic = "t", .topic_size = 1};
         frame_begin_publish(&out, steps[i].first);
         for (int n = 0; n < steps[i].count; n++)
-            frame_add_publication(&out, &message, false, UINT32_MAX);
+            frame_add_publication(&out, &message, false, MESSAGE_NO_EXPIRY);
         frame_end_items(&out);
         give(stage, link, &out);
         frame_out_deinit(&out);

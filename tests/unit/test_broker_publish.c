@@ -427,6 +427,27 @@ static void expired_while_queued_is_dropped_and_time_left_is_sent_on(void **stat
     client_cut(&slow);
 }
 
+/* MQTT-3.3.2-6: every number of 32 bits is an interval, and the largest no "never". */
+static void longest_expiry_is_sent_on_like_any_other(void **state) {
+    static const char *const expected[] = {"publish q0 t 02=4294967295 'x'", "publish q1 id=1 t 02=4294967295 'x'",
+                                           "publish q2 id=2 t 02=4294967295 'x'"};
+    (void)state;
+
+    client_subscribe(&b, "t", 2);
+    for (unsigned qos = 0; qos < 3; qos++) {
+        say_publish(
+            &a, &(struct publish){
+                    .topic = "t", .payload = "x", .qos = qos, .id = qos, .retain = true, .properties = "02 ffffffff"});
+        expect(&b, expected[qos]);
+    }
+    pass(&world, 2000);
+    say_unsubscribe(&b, 1, "t");
+    expect(&b, "unsuback 1 00");
+    say_subscribe(&b, 1, "t", 0);
+    expect(&b, "suback 1 00");
+    expect(&b, "publish retain q0 t 02=4294967293 'x'");
+}
+
 static void qos0_is_dropped_and_counted_when_a_client_does_not_read(void **state) {
     char payload[4001];
     (void)state;
@@ -554,6 +575,7 @@ int main(void) {
         TEST(packet_ids_go_round_and_skip_those_in_use),
         TEST(expiry_of_0_is_for_those_who_are_there),
         TEST(expired_while_queued_is_dropped_and_time_left_is_sent_on),
+        TEST(longest_expiry_is_sent_on_like_any_other),
         TEST(qos0_is_dropped_and_counted_when_a_client_does_not_read),
         TEST(client_that_asks_and_never_reads_is_ended),
         TEST(full_retained_store_is_noted_and_the_publication_delivered),

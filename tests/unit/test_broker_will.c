@@ -210,6 +210,16 @@ static void wills_of_a_crowd_reach_each_other_without_trouble(void **state) {
     }
 }
 
+static void will_may_have_the_longest_expiry(void **state) {
+    (void)state;
+    client_connect_with(
+        &world, &client, 5,
+        &(struct connect){
+            .id = "c", .will_topic = "will", .will_payload = "gone", .will_properties = "02 ffffffff 18 00000000"});
+    client_cut(&client);
+    expect(&watcher, "publish q0 will 02=4294967295 'gone'");
+}
+
 /* MQTT-3.8.3-3: the will is its client's own publication. */
 static void no_local_keeps_a_clients_own_will_away(void **state) {
     (void)state;
@@ -241,6 +251,7 @@ int main(void) {
         TEST(takeover_sends_the_will_unless_it_is_delayed_and_the_session_goes_on),
         TEST(will_is_retained_with_its_qos_and_properties),
         TEST(large_will_comes_with_its_properties),
+        TEST(will_may_have_the_longest_expiry),
         TEST(no_local_keeps_a_clients_own_will_away),
         TEST(wills_of_a_crowd_reach_each_other_without_trouble),
     };

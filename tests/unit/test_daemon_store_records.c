@@ -49,7 +49,7 @@ static const struct record session = {.type = RECORD_SESSION,
                                                .qos = 2,
                                                .retain = true},
                                       .will_delay_s = 5,
-                                      .will_expiry_s = UINT32_MAX,
+                                      .will_expiry_s = UINT64_MAX,
                                       .will_due_wall_ms = 1800000005123};
 static const struct record plain_session = {
     .type = RECORD_SESSION, .session = 8, .client_id = TEXT("b"), .expiry_s = 1};
