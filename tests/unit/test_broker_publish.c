@@ -1,24 +1,5 @@
 #include "broker/federation.h"
-#include "mqtt_client.h"
-
-static struct world world;
-static struct client a, b;
-
-static int begin(void **state) {
-    (void)state;
-    world_begin(&world);
-    client_connect(&world, &a, 5, "a");
-    client_connect(&world, &b, 5, "b");
-    return 0;
-}
-
-static int end(void **state) {
-    (void)state;
-    if (a.handle) client_cut(&a);
-    if (b.handle) client_cut(&b);
-    world_end(&world);
-    return 0;
-}
+#include "two_clients.h"
 
 static void publication_reaches_at_the_lower_qos(void **state) {
     (void)state;
@@ -554,7 +535,7 @@ static void full_retained_store_is_noted_and_the_publication_delivered(void **st
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_a_b, end)
     const struct CMUnitTest tests[] = {
         TEST(publication_reaches_at_the_lower_qos),
         TEST(payload_of_any_size_passes_unchanged),

@@ -1,23 +1,5 @@
 /* The delivery protocols of QoS 0, 1 and 2 by the letter (MQTT 5.0 sections 4.3, 4.4, 4.9), in both versions. */
-#include "mqtt_client.h"
-
-static struct world world;
-static struct client a, b;
-
-static int begin(void **state) {
-    (void)state;
-    world_begin(&world);
-    client_connect(&world, &a, 5, "a");
-    return 0;
-}
-
-static int end(void **state) {
-    (void)state;
-    if (a.handle) client_cut(&a);
-    if (b.handle) client_cut(&b);
-    world_end(&world);
-    return 0;
-}
+#include "two_clients.h"
 
 /* A session that is kept; b is its client. */
 static void b_connects(int version) {
@@ -298,7 +280,7 @@ static void reason_codes_are_those_of_their_tables(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_a, end)
     const struct CMUnitTest tests[] = {
         TEST(dup_of_the_publisher_is_not_passed_on),
         TEST(packet_id_that_was_acknowledged_is_new_again),

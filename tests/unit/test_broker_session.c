@@ -1,22 +1,4 @@
-#include "mqtt_client.h"
-
-static struct world world;
-static struct client a, b;
-
-static int begin(void **state) {
-    (void)state;
-    world_begin(&world);
-    client_connect(&world, &a, 5, "a");
-    return 0;
-}
-
-static int end(void **state) {
-    (void)state;
-    if (a.handle) client_cut(&a);
-    if (b.handle) client_cut(&b);
-    world_end(&world);
-    return 0;
-}
+#include "two_clients.h"
 
 static const struct connect resume_311 = {.id = "b", .resume = true};
 static const struct connect resume_5 = {.id = "b", .resume = true, .properties = "11 00000064"}; /* expiry 100 s */
@@ -466,7 +448,7 @@ static void idle_sessions_leave_no_work(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_a, end)
     const struct CMUnitTest tests[] = {
         TEST(session_keeps_subscriptions_and_queues_what_was_missed),
         TEST(clean_session_is_not_kept),

@@ -1,25 +1,6 @@
 #include "broker/federation.h"
 #include "broker/peering.h"
-#include "mqtt_client.h"
-
-static struct world world;
-static struct client a, b;
-
-static int begin(void **state) {
-    (void)state;
-    world_begin(&world);
-    client_connect(&world, &a, 5, "a");
-    client_connect(&world, &b, 4, "b");
-    return 0;
-}
-
-static int end(void **state) {
-    (void)state;
-    if (a.handle) client_cut(&a);
-    if (b.handle) client_cut(&b);
-    world_end(&world);
-    return 0;
-}
+#include "two_clients.h"
 
 static void suback_has_a_code_for_each_filter(void **state) {
     (void)state;
@@ -533,7 +514,7 @@ static void waiting_suback_leaves_out_a_reason_that_does_not_fit(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_a_b311, end)
     const struct CMUnitTest tests[] = {
         TEST(suback_has_a_code_for_each_filter),
         TEST(unsuback_says_what_there_was),

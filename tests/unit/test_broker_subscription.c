@@ -1,25 +1,6 @@
 /* What a subscription is, from SUBSCRIBE over its replacement to UNSUBSCRIBE (MQTT 5.0 sections 3.8, 3.10), and the
  * retained messages and aliases beside it. */
-#include "mqtt_client.h"
-
-static struct world world;
-static struct client a, b;
-
-static int begin(void **state) {
-    (void)state;
-    world_begin(&world);
-    client_connect(&world, &a, 5, "a");
-    client_connect(&world, &b, 5, "b");
-    return 0;
-}
-
-static int end(void **state) {
-    (void)state;
-    if (a.handle) client_cut(&a);
-    if (b.handle) client_cut(&b);
-    world_end(&world);
-    return 0;
-}
+#include "two_clients.h"
 
 /* MQTT-3.8.4-3, 3.1.1: MQTT-3.8.4-3: all of it is replaced: QoS, identifier and options. */
 static void subscribing_again_replaces_all_of_the_subscription(void **state) {
@@ -263,7 +244,7 @@ static void bridge_of_311_has_the_options_it_cannot_ask_for(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_a_b, end)
     const struct CMUnitTest tests[] = {
         TEST(subscribing_again_replaces_all_of_the_subscription),
         TEST(the_last_of_equal_filters_in_one_packet_holds),

@@ -1,24 +1,5 @@
 /* What holds for all packets alike: header flags, strings, and what of them passes through unchanged. */
-#include "mqtt_client.h"
-
-static struct world world;
-static struct client a, b;
-
-static int begin(void **state) {
-    (void)state;
-    world_begin(&world);
-    client_connect(&world, &a, 5, "a");
-    client_connect(&world, &b, 5, "b");
-    return 0;
-}
-
-static int end(void **state) {
-    (void)state;
-    if (a.handle) client_cut(&a);
-    if (b.handle) client_cut(&b);
-    world_end(&world);
-    return 0;
-}
+#include "two_clients.h"
 
 /* Connects as "bad" and says this, after which the connection must be over, in 5.0 with this reason. */
 static void expect_refused(int version, const struct packet *packet, const char *reason, const char *what) {
@@ -182,7 +163,7 @@ static void property_length_must_be_there_and_fit(void **state) {
 }
 
 int main(void) {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, begin_a_b, end)
     const struct CMUnitTest tests[] = {
         TEST(reserved_header_flags_are_malformed),  TEST(types_that_no_client_sends_end_the_connection),
         TEST(no_string_may_be_ill_formed),          TEST(topics_are_compared_and_passed_on_byte_by_byte),
