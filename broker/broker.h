@@ -40,7 +40,7 @@ struct broker_limits {
     uint64_t output_bytes_max; /* bytes given for a client and not yet written; above it QoS 0 is dropped and counted: 4
                                   MiB */
     uint32_t topic_alias_max;  /* topic aliases we accept per client: 32 */
-    uint32_t topic_alias_out_max;  /* topic aliases we give to a client that takes some: 32; 0xFFFFFFFF means none */
+    uint32_t topic_alias_out_max;  /* topic aliases we give to a client that takes some; none */
     uint32_t topic_size_max;       /* bytes of a topic name or filter: 65,535 */
     uint32_t topic_levels_max;     /* levels of one: 128, which is also the most that can be set */
     uint32_t publish_rate_max;     /* publications per second and client, bursts of one second's worth, over all its

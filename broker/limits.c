@@ -26,7 +26,6 @@ void limits_complete(struct broker_limits *limits) {
     u64_default(&limits->queues_bytes_max, 1u << 30);
     u64_default(&limits->output_bytes_max, 4u << 20);
     u32_default(&limits->topic_alias_max, 32);
-    u32_default(&limits->topic_alias_out_max, 32);
     u64_default(&limits->journal_bytes_max, 64u << 20);
     u32_default(&limits->topic_size_max, TOPIC_SIZE_MAX);
     u32_default(&limits->topic_levels_max, TOPIC_LEVELS_MAX);
@@ -48,6 +47,7 @@ void limits_complete(struct broker_limits *limits) {
     /* What is counted in 16 bits, and the largest packet MQTT can frame. */
     u32_at_most(&limits->inflight_max, UINT16_MAX);
     u32_at_most(&limits->topic_alias_max, UINT16_MAX);
+    u32_at_most(&limits->topic_alias_out_max, UINT16_MAX);
     u32_at_most(&limits->topic_size_max, TOPIC_SIZE_MAX);
     u32_at_most(&limits->topic_levels_max, TOPIC_LEVELS_MAX);
     u32_at_most(&limits->publish_rate_max, 1000000000u);

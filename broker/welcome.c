@@ -136,7 +136,6 @@ static uint32_t granted_expiry_s(const struct broker *broker, const struct mqtt_
 static uint16_t granted_aliases(const struct broker *broker, const struct mqtt_connect *connect) {
     uint32_t most = broker->limits.topic_alias_out_max;
 
-    if (most == UINT32_MAX) return 0;
     return most < connect->topic_alias_max ? (uint16_t)most : connect->topic_alias_max;
 }
 

@@ -97,7 +97,7 @@ static const struct config_key limit_keys[] = {
     BROKER_LIMIT(queues_bytes_max, UINT64_MAX, "bytes, such as 1073741824"),
     BROKER_LIMIT(output_bytes_max, UINT64_MAX, "bytes, such as 4194304"),
     BROKER_LIMIT(topic_alias_max, 65535u, "a number of topic aliases"),
-    BROKER_LIMIT(topic_alias_out_max, UINT32_MAX, "a number of topic aliases, or 4294967295 for none"),
+    BROKER_LIMIT(topic_alias_out_max, 65535u, "a number of topic aliases, such as 32"),
     BROKER_LIMIT(topic_size_max, 65535u, "bytes, such as 1024"),
     BROKER_LIMIT(topic_levels_max, 128u, "a number of levels"),
     BROKER_LIMIT(publish_rate_max, 1000000000u, "publications a second, such as 1000"),

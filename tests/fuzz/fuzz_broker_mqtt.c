@@ -131,6 +131,7 @@ static void start_broker(struct state *state) {
                                      .durable = state->has_store,
                                      .questions = {.may_connect = may_connect}};
     options.limits.packet_size_max = 1 << 20;
+    options.limits.topic_alias_out_max = 32;
     options.limits.queue_messages_max = WITNESS_MESSAGES_MAX;
     options.limits.output_bytes_max = 1 << 16;
     state->broker = broker_new(&options, state->now);

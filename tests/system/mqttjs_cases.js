@@ -348,7 +348,7 @@ casesOf5.topic_aliases_of_the_client = async (t) => {
     }
   }
 }
-// The option must not stand among the properties: MQTT.js 4.3 would send it, and fail at the first alias (its pull request 1519).
+// The option does not stand among the properties: see test_plain_mqttjs.py.
 casesOf5.topic_aliases_of_the_broker_are_understood = async (t) => {
   const [a, b, plain] = [await t.connect({ topicAliasMaximum: 3 }), await t.connect(), await t.connect()]
   const sent = [] // what the packets to a say, before the client looks aliases up

@@ -23,6 +23,7 @@ def both(test):
 
 class PlainMqtt(SystemTest):
     """One broker for the class; topics and client ids carry the test's name."""
+    settings = ""  # more of its configuration
 
     @classmethod
     def setUpClass(cls):
@@ -33,7 +34,7 @@ class PlainMqtt(SystemTest):
             cls.broker = Broker("solo", cls.room.name)
             mqtt, ws, admin = free_ports(1, bases=3)
             Path(cls.room.name, "hobnob.yaml").write_text(
-                f"name: solo\nlisten:\n  mqtt: [127.0.0.1:{mqtt}, 'unix:mqtt.sock']\n  ws: 127.0.0.1:{ws}\n  admin: 127.0.0.1:{admin}\n")
+                f"name: solo\nlisten:\n  mqtt: [127.0.0.1:{mqtt}, 'unix:mqtt.sock']\n  ws: 127.0.0.1:{ws}\n  admin: 127.0.0.1:{admin}\n{cls.settings}")
         cls.unix = Path(cls.room.name, "mqtt.sock")
         cls.broker.start()
 

@@ -9,7 +9,25 @@ from harness import PATIENCE_S
 from plain import AGAINST_MOSQUITTO, PlainMqtt
 
 
+# What its manual says to write: MQTT.js 4.3 then asks for aliases, and ends with an exception at the first (its pull request 1519).
+BY_THE_MANUAL = """
+const client = require('mqtt').connect(process.argv[1], { protocolVersion: 5, properties: { topicAliasMaximum: 10 } })
+const topic = process.argv[2]
+client.on('connect', () => client.subscribe(topic, () => { for (const n of [1, 2, 3]) client.publish(topic, `${n}`, { qos: 1 }) }))
+client.on('message', (_, payload) => { console.log(payload.toString()); if (payload.toString() === '3') client.end() })
+"""
+
+
+class MqttJsAsItComes(PlainMqtt):
+    def test_it_may_ask_for_aliases(self):
+        done = subprocess.run([shutil.which("node"), "-e", BY_THE_MANUAL, f"mqtt://{self.broker.host}:{self.broker.mqtt_port}", self.topic("a/long/one")],
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=PATIENCE_S, env=dict(os.environ, NODE_PATH="/usr/share/nodejs"))
+        self.assertEqual((done.returncode, done.stdout.split()), (0, ["1", "2", "3"]), done.stderr)
+
+
 class MqttJsCases(PlainMqtt):
+    settings = "limits: {topic_alias_out_max: 32}\n"
+
     def play(self, url, version, at_least):
         done = subprocess.run([shutil.which("node"), str(Path(__file__).with_name("mqttjs_cases.js")), url, str(version),
                                str(int(AGAINST_MOSQUITTO and url.startswith("ws"))), str(int(not AGAINST_MOSQUITTO))],

@@ -9,6 +9,7 @@ static struct client publisher, subscriber;
 
 static int begin(void **state) {
     (void)state;
+    world.options.limits.topic_alias_out_max = LIMIT;
     world_begin(&world);
     client_connect(&world, &publisher, 5, "publisher");
     return 0;
@@ -125,8 +126,9 @@ static void no_alias_is_sent_to_who_takes_none(void **state) {
     }
 }
 
-static void no_alias_is_sent_where_the_limit_says_none(void **state) {
-    struct world none = {.options.limits.topic_alias_out_max = UINT32_MAX};
+/* As there are clients that ask for what they do not understand. */
+static void no_alias_is_sent_without_a_limit(void **state) {
+    struct world none = {.now = 0};
     struct client client;
     (void)state;
 
@@ -401,7 +403,7 @@ int main(void) {
         TEST(a_publication_of_qos_2_has_its_topic),
         TEST(no_alias_is_above_what_the_client_takes),
         TEST(no_alias_is_sent_to_who_takes_none),
-        TEST(no_alias_is_sent_where_the_limit_says_none),
+        TEST(no_alias_is_sent_without_a_limit),
         TEST(a_topic_as_short_as_an_alias_has_none),
         TEST(aliases_end_with_the_connection),
         TEST(each_client_has_its_own),

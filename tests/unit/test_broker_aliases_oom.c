@@ -25,6 +25,7 @@ static void any_allocation_may_fail(void **state) {
 
     for (long nth = 0; failed; nth++) {
         struct alias_reader reader = {.alias_max = 3};
+        world.options.limits.topic_alias_out_max = 3;
         world_begin(&world);
         client_connect(&world, &publisher, 4, "publisher");
         client_connect_with(&world, &reader.client, 5, &(struct connect){.id = "reader", .properties = "22 0003"});
