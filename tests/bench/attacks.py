@@ -73,7 +73,7 @@ def large_packets(broker, clients):
     def flood(which):
         client = connected(broker, f"large-{which}")
         data = raw_publish(f"large/{which}", b"x" * 1_000_000)
-        client.socket.settimeout(1)
+        client.socket.settimeout(20)
         while not over.is_set():
             with contextlib.suppress(TimeoutError):
                 client.send(data)
@@ -162,9 +162,14 @@ def many_subscriptions(broker, count, per_packet=100):
     client.close()
 
 
+class Slow(AssertionError):
+    """The broker took much less from the client that behaves than it had."""
+
+
 def healthy(broker, seconds, rate=500):
     """A client that behaves: publish to receive at QoS 1, and nothing lost. Latencies in microseconds."""
     found = broker.bench("--rate", rate, "--seconds", seconds, "--warmup", 0.2, "--qos", 1, "--topic", f"healthy-{random.randrange(1 << 30)}")
     assert found["lost"] == 0 and found["disordered"] == 0, found
-    assert found["published"] >= rate * seconds * 0.8, f"the healthy client could publish {found['published']} of {rate * seconds:g}"
+    if found["published"] < rate * seconds * 0.8:
+        raise Slow(f"the healthy client could publish {found['published']} of {rate * seconds:g}")
     return found["latency_us"]

@@ -28,15 +28,17 @@ class Bounds(SystemTest):
 
     def serves(self, broker):
         """At one of three times: who waits for an attacker does so each time, who waits for a busy machine seldom does."""
-        for last in (False, False, True):
+        slow = []
+        while len(slow) < 3:
             try:
                 latency = attacks.healthy(broker, SECONDS, rate=200)
-                self.assertLess(latency["p50"], MEDIAN_US, latency)
-                self.assertLess(latency["max"], WORST_US, latency)
+            except attacks.Slow as fault:
+                slow.append(fault)
+                continue
+            if latency["p50"] < MEDIAN_US and latency["max"] < WORST_US:
                 return
-            except AssertionError:
-                if last:
-                    raise
+            slow.append(latency)
+        self.fail(f"not served in time: {slow}")
 
     def test_connections_without_a_byte(self):
         broker = self.broker()
