@@ -93,6 +93,12 @@ struct federation *broker_federation(const struct broker *broker) {
     return broker->federation;
 }
 
+static bool release(struct broker *broker) {
+    if (!held_release(broker)) return false;
+    pause_release(broker);
+    return true;
+}
+
 void broker_settle(struct broker *broker) {
     do {
         while (broker->doomed != NULL) {
@@ -100,7 +106,7 @@ void broker_settle(struct broker *broker) {
             broker->doomed = client->doomed_next;
             client_end(broker, broker->now_ms, client, client->doom, WILL_DUE);
         }
-    } while (held_release(broker) || show_some(broker, broker->now_ms) || broker->doomed != NULL);
+    } while (release(broker) || show_some(broker, broker->now_ms) || broker->doomed != NULL);
 }
 
 static uint64_t earlier(uint64_t a, uint64_t b) {

@@ -184,7 +184,8 @@ void broker_client_written(struct broker *broker, uint64_t now_ms, broker_handle
  * forget the handle; broker_client_closed() is then not needed but harmless. */
 bool broker_client_ended(const struct broker *broker, broker_handle client);
 
-/* True while no more should be read from the client: it has sent more than it may before the store has caught up. It is
+/* True while no more should be read from the client: it has sent more than it may before the store, or
+ * other brokers, have caught up. It is
  * named by broker_next_client() when that is over. Input that is given all the same is taken. */
 bool broker_client_paused(const struct broker *broker, broker_handle client);
 

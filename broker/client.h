@@ -36,7 +36,8 @@ struct client {
     uint64_t heard_ms;               /* the last whole packet, or large piece of one */
     uint32_t packet_size_max;        /* the client's */
     uint32_t held_count;             /* SUBACKs that wait, or whose retained messages are not all sent */
-    uint32_t held_bytes;             /* and what they take */
+    uint32_t waiting_count;          /* of these, those that wait */
+    uint32_t held_bytes;             /* what all of them take */
     uint32_t covered;                /* the latest held_mark() that marked it */
     struct held *waiting;            /* those of them that wait */
     struct held *shows;              /* those of them whose retained messages are under way */

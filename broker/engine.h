@@ -147,7 +147,7 @@ void restore_drop(struct broker *broker);
 /* pause.c */
 /* After input of the client; before: the last record at its begin. */
 void pause_check(struct broker *broker, struct client *client, uint64_t before);
-/* The store has caught up, or fails. */
+/* The store or other brokers have caught up, or the store fails. */
 void pause_release(struct broker *broker);
 
 /* dump.c */

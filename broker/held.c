@@ -31,6 +31,7 @@ static void send_suback(struct broker *broker, struct held *held) {
 static void wait_in(struct broker *broker, struct held *held, enum held_state state) {
     if (held->state == HELD_NEW) {
         DL_APPEND2(held->client->waiting, held, client_prev, client_next);
+        held->client->waiting_count++;
         held_cover(broker, held);
     }
     held->state = state;
@@ -46,6 +47,7 @@ static void end_wait(struct broker *broker, struct held *held) {
     if (held->state == HELD_NEW) return;
     leave_state(broker, held);
     DL_DELETE2(held->client->waiting, held, client_prev, client_next);
+    held->client->waiting_count--;
     held_uncover(broker, held);
 }
 
@@ -66,6 +68,10 @@ static void barrier_over(struct broker *broker, struct held *held) {
     }
     wait_in(broker, held, HELD_BY_STORE);
     DL_APPEND(broker->held_by_store, held);
+}
+
+uint32_t held_bytes_max(const struct broker *broker) {
+    return broker->memory_short ? broker->limits.packet_size_max / 256 : broker->limits.packet_size_max;
 }
 
 void held_begin(struct broker *broker, struct held *held) {

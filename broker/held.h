@@ -51,6 +51,8 @@ struct held {
  * retained. Takes it over. */
 void held_begin(struct broker *broker, struct held *held);
 void held_free(struct held *held);
+/* What they may take of memory, for one client: as much as one packet could bring. */
+uint32_t held_bytes_max(const struct broker *broker);
 /* Goes on with those whose barrier is over; false if there was none. */
 bool held_release(struct broker *broker);
 /* The same for those whose records are durable, or all when the store fails. */

@@ -108,8 +108,19 @@ static uint64_t barrier_of(struct broker *broker, uint64_t now_ms, const struct 
     return barrier;
 }
 
-static uint32_t held_bytes_max(const struct broker *broker) {
-    return broker->memory_short ? broker->limits.packet_size_max / 256 : broker->limits.packet_size_max;
+/* Those that wait for others are bounded by pause_check(); but who does not read the retained messages that it asks for
+ * has no end of them. False if the client was ended. */
+static bool check_held(struct broker *broker, uint64_t now_ms, struct client *client) {
+    uint32_t shows = client->held_count - client->waiting_count;
+
+    if (client->held_bytes > held_bytes_max(broker))
+        client_limit(broker, now_ms, client,
+                     broker->memory_short ? BROKER_AT_MEMORY_BYTES_MAX : BROKER_AT_PACKET_SIZE_MAX, MQTT_QUOTA_EXCEEDED,
+                     "more filters at once than there is room for");
+    else if (shows >= broker->limits.subscriptions_per_client)
+        client_limit(broker, now_ms, client, BROKER_AT_SUBSCRIPTIONS, MQTT_QUOTA_EXCEEDED,
+                     "more retained messages are asked for than are read");
+    return client->state != CLIENT_ENDED;
 }
 
 void on_subscribe(struct broker *broker, uint64_t now_ms, struct client *client, const struct mqtt_frame *frame,
@@ -121,14 +132,11 @@ void on_subscribe(struct broker *broker, uint64_t now_ms, struct client *client,
     enum mqtt_reason reason = mqtt_decode_subscribe(client->version, frame, body, &subscribe);
 
     if (reason == MQTT_SUCCESS) reason = check(subscribe, &text_size);
-    /* More than it may ever hold, or more text than a packet could bring, is no client that waits for its SUBACKs. */
-    if (reason == MQTT_SUCCESS &&
-        (client->held_count >= broker->limits.subscriptions_per_client || client->held_bytes > held_bytes_max(broker)))
-        reason = MQTT_QUOTA_EXCEEDED;
     if (reason != MQTT_SUCCESS) {
         client_fault(broker, now_ms, client, reason);
         return;
     }
+    if (!check_held(broker, now_ms, client)) return;
     held = held_new(client, &subscribe, text_size);
     if (held == NULL) {
         client_end(broker, now_ms, client, MQTT_QUOTA_EXCEEDED, WILL_DUE);

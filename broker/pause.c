@@ -1,11 +1,15 @@
-/* Clients that are not read until the store has caught up. */
+/* Clients that are not read until the store, or other brokers, have caught up. */
 #include "broker/acks.h"
 #include "broker/engine.h"
 
 #include <stdlib.h>
 
-static bool has_many_acks(const struct broker *broker, const struct client *client) {
-    return acks_count(client) > broker->limits.inflight_max;
+/* What waits comes to an end by itself, whatever the client does meanwhile: so nobody is paused for what it must be
+ * heard for. */
+static bool waits_for_much(const struct broker *broker, const struct client *client) {
+    return acks_count(client) > broker->limits.inflight_max ||
+           client->waiting_count >= broker->limits.subscriptions_per_client ||
+           (client->waiting_count > 0 && client->held_bytes > held_bytes_max(broker));
 }
 
 /* A store that fails may do so for long: what needs it is refused then, and nobody has to wait. */
@@ -31,8 +35,8 @@ static void pause(struct broker *broker, struct client *client) {
 void pause_check(struct broker *broker, struct client *client, uint64_t before) {
     bool made_records = journal_since(&broker->journal, before) != 0;
 
-    if (!broker->journal.is_on || client->paused || client->state != CLIENT_CONNECTED) return;
-    if (has_many_acks(broker, client) || (made_records && is_far_behind(broker))) pause(broker, client);
+    if (client->paused || client->state != CLIENT_CONNECTED) return;
+    if (waits_for_much(broker, client) || (made_records && is_far_behind(broker))) pause(broker, client);
 }
 
 void pause_release(struct broker *broker) {
@@ -42,7 +46,7 @@ void pause_release(struct broker *broker) {
     for (uint32_t i = 0; i < broker->paused_count; i++) {
         struct client *client = client_find(broker, broker->paused[i]);
         if (client == NULL || client->state == CLIENT_ENDED) continue;
-        if (has_many_acks(broker, client)) {
+        if (waits_for_much(broker, client)) {
             broker->paused[kept++] = broker->paused[i];
             continue;
         }

@@ -97,7 +97,17 @@ static void show_client(struct broker *broker, uint64_t now_ms, struct client *c
     if (broker->show_budget == 0) show_wake(broker, client); /* behind the others */
 }
 
+static bool has_any(const struct held *held) {
+    for (uint32_t i = 0; i < held->filter_count; i++)
+        if (held->filters[i].send_retained) return true;
+    return false;
+}
+
 void show_add(struct broker *broker, struct held *held) {
+    if (!has_any(held)) {
+        held_free(held);
+        return;
+    }
     DL_APPEND(held->client->shows, held);
     show_client(broker, broker->now_ms, held->client);
 }

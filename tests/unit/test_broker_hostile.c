@@ -105,6 +105,33 @@ static void packet_id_that_waits_for_output_cannot_be_acknowledged(void **state)
     }
 }
 
+static void subscribes_in_a_row_wait_for_the_store(void **state) {
+    struct client client;
+    (void)state;
+
+    world.options.durable = true;
+    again();
+    client_open(&world, &client, 5);
+    say_connect(&client, &(struct connect){.id = "c", .resume = true, .properties = FOR_EVER});
+    disk();
+    expect(&client, "connack present=0 00*");
+    for (unsigned i = 1; i <= 1200; i++) {
+        char filter[16];
+        assert_int_equal(broker_client_paused(world.broker, client.handle), i > 1000);
+        snprintf(filter, sizeof filter, "t/%u", i);
+        say_subscribe(&client, i, filter, 1);
+    }
+    expect_nothing(&client);
+    disk();
+    assert_false(broker_client_paused(world.broker, client.handle));
+    for (unsigned i = 1; i <= 1200; i++) {
+        char expected[24];
+        snprintf(expected, sizeof expected, "suback %u %s", i, i <= 1000 ? "01" : "97");
+        expect(&client, expected);
+    }
+    client_cut(&client);
+}
+
 /* ---- packet ids ---- */
 
 enum { BATCH = 1000 };
@@ -290,6 +317,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(packet_id_that_waits_for_the_store_cannot_be_acknowledged, begin, end),
         cmocka_unit_test_setup_teardown(packet_id_that_waits_for_output_cannot_be_acknowledged, begin, end),
+        cmocka_unit_test_setup_teardown(subscribes_in_a_row_wait_for_the_store, begin, end),
         cmocka_unit_test_setup_teardown(packet_id_in_flight_is_not_given_out_again, begin, end),
         cmocka_unit_test_setup_teardown(what_a_client_forgot_to_release_costs_it_no_quota, begin, end),
         cmocka_unit_test_setup_teardown(short_of_memory_who_comes_back_brings_no_large_will, begin, end),

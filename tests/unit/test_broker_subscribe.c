@@ -204,8 +204,10 @@ static void more_subscribes_than_can_wait_end_the_client(void **state) {
         say_subscribe(&a, 1, "+/+/x", 0);
     for (unsigned n = 0; n < 3; n++)
         expect(&a, "suback 1 00");
-    expect(&a, "disconnect 97");
+    a.tells_reasons = true;
+    expect(&a, "disconnect 97 1f=more retained messages are asked for than are read");
     expect_end(&a);
+    assert_int_equal(counters(&world).at_limit[BROKER_AT_SUBSCRIPTIONS], 1);
 }
 
 static void retained_message_comes_after_suback_with_its_flag(void **state) {
@@ -488,17 +490,52 @@ static void waiting_subacks_of_several_are_kept_apart(void **state) {
     client_forget(&c);
 }
 
-static void too_many_waiting_subscribes_are_refused(void **state) {
+/* Who sends one SUBSCRIBE after the other is read more slowly, and gets what it asks for. */
+static void many_waiting_subscribes_pause_the_client(void **state) {
     char filter[16];
     (void)state;
 
     peer_appears();
-    for (unsigned i = 1; i <= 1001; i++) {
-        snprintf(filter, sizeof filter, "t/%u", i % 10);
+    for (unsigned i = 1; i <= 1500; i++) { /* the last ones were read already */
+        assert_int_equal(broker_client_paused(world.broker, a.handle), i > 1000);
+        snprintf(filter, sizeof filter, "t/%u", i % 1000);
         say_subscribe(&a, i, filter, 0);
     }
-    expect(&a, "disconnect 97");
+    expect_nothing(&a);
+    pass(&world, 300);
+    assert_false(broker_client_paused(world.broker, a.handle));
+    for (unsigned i = 1; i <= 1500; i++)
+        expect(&a, "suback*");
+    say_hex(&a, "c0 00");
+    expect(&a, "pingresp");
+}
+
+static void waiting_subscribes_have_a_bound_in_bytes(void **state) {
+    static char filter[8001];
+    struct broker_note note;
+    unsigned count = 0;
+    bool told = false;
+    (void)state;
+
+    client_cut(&a);
+    client_cut(&b);
+    world_end(&world);
+    world.options.limits = (struct broker_limits){.packet_size_max = 100000};
+    world_begin(&world);
+    client_connect(&world, &a, 5, "a");
+    a.tells_reasons = true;
+    peer_appears();
+    memset(filter, 'f', 8000);
+    for (; !broker_client_ended(world.broker, a.handle); count++) {
+        assert_int_equal(broker_client_paused(world.broker, a.handle), count * 8000 > 100000);
+        say_subscribe(&a, 1, filter, 0);
+    }
+    assert_in_range(count, 12, 14);
+    expect(&a, "disconnect 97 1f=more filters at once than there is room for");
     expect_end(&a);
+    while (broker_next_note(world.broker, &note))
+        told = told || strncmp(note.text, "limits.packet_size_max is reached: client 'a' at ", 48) == 0;
+    assert_true(told);
 }
 
 static void waiting_suback_leaves_out_a_reason_that_does_not_fit(void **state) {
@@ -539,7 +576,8 @@ int main(void) {
         TEST(snapshot_does_not_reach_a_waiting_subscription_twice),
         TEST(a_snapshot_passes_over_those_that_wait_for_it_and_no_others),
         TEST(waiting_subacks_of_several_are_kept_apart),
-        TEST(too_many_waiting_subscribes_are_refused),
+        TEST(many_waiting_subscribes_pause_the_client),
+        TEST(waiting_subscribes_have_a_bound_in_bytes),
         TEST(waiting_suback_leaves_out_a_reason_that_does_not_fit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
