@@ -207,6 +207,11 @@ void broker_client_written(struct broker *broker, uint64_t now_ms, broker_handle
     broker_settle(broker);
 }
 
+size_t broker_clients_connecting(const struct broker *broker, broker_handle *longest) {
+    *longest = broker->connecting != NULL ? broker->connecting->handle : 0;
+    return broker->connecting_count;
+}
+
 bool broker_client_ended(const struct broker *broker, broker_handle handle) {
     const struct client *client = client_find(broker, handle);
 

@@ -152,6 +152,9 @@ void broker_tick(struct broker *broker, uint64_t now_ms);
  * instead: who says who he is at once is never kept out by those who say nothing. */
 broker_handle broker_client_open(struct broker *broker, uint64_t now_ms, const struct broker_origin *origin);
 
+/* How many have sent no CONNECT that was accepted, and which of them has waited longest; 0 if there is none. */
+size_t broker_clients_connecting(const struct broker *broker, broker_handle *longest);
+
 /* A small number of the client's own while its handle is good, so that the caller finds its side of it in an array: at
  * most as many as there ever were clients at once. A later client may have it again. */
 static inline uint32_t broker_client_place(broker_handle client) {

@@ -146,6 +146,11 @@ void broker_link_written(struct broker *broker, uint64_t now_ms, broker_handle h
     frame_out_clear(&link->out);
 }
 
+bool broker_link_has_peer(const struct broker *broker, broker_handle handle) {
+    const struct link *link = link_find(broker_federation(broker), handle);
+    return link && link->peer;
+}
+
 bool broker_link_ended(const struct broker *broker, broker_handle handle) {
     const struct link *link = link_find(broker_federation(broker), handle);
     return !link || link->state == LINK_CLOSING;

@@ -76,6 +76,8 @@ bool broker_next_link(struct broker *broker, broker_handle *link);
 /* The oldest whole frame to send; false when there is none. It stays where it is until broker_link_written(). */
 bool broker_link_output(struct broker *broker, uint64_t now_ms, broker_handle link, struct broker_span *frame);
 void broker_link_written(struct broker *broker, uint64_t now_ms, broker_handle link);
+/* True once it is known whose it is: of a dialled one always, of another by its hello. */
+bool broker_link_has_peer(const struct broker *broker, broker_handle link);
 /* True once the broker is done with the link: send what is left, close it, forget it. */
 bool broker_link_ended(const struct broker *broker, broker_handle link);
 

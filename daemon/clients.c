@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <unistd.h>
 #include <utlist.h>
+
+#include "daemon/descriptors.h"
 
 #define ENDED_MS 2000u   /* for a far end to take its last bytes and hang up; then the socket is closed under it */
 #define TURN_NS 4000000u /* of input; then what came of it goes out, and the next turn goes on with the rest */
@@ -313,11 +314,6 @@ void clients_flush(struct clients *clients) {
     }
 }
 
-static uint64_t files_limit(void) {
-    struct rlimit limit;
-    return getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur : UINT64_MAX;
-}
-
 static void start_handles(struct clients *clients) {
     uv_loop_t *loop = clients->server->loop;
     uv_timer_init(loop, &clients->timer);
@@ -340,7 +336,7 @@ struct clients *clients_new(struct server *server, char error[SERVER_ERROR_MAX])
     }
     clients->server = server;
     clients->limits = broker_limits_of(node_broker(server->node));
-    clients->files_max = files_limit();
+    clients->files_max = descriptors_max();
     clients->ready_end = &clients->ready;
     start_handles(clients);
     if (clients->handles == 4 && listeners_open(clients, error)) return clients;

@@ -45,6 +45,7 @@ struct clients_counters {
     uint64_t tls_failed, proxy_failed, websocket_failed; /* handshakes that the far end got wrong */
     uint64_t arrivals_timed_out; /* handshakes that took longer than limits.connect_timeout_ms */
     uint64_t arrivals_displaced; /* and those ended since limits.connecting_max newer ones came */
+    uint64_t displaced;          /* before CONNECT or at their end, closed for others since descriptors were short */
 };
 void clients_read_counters(const struct clients *clients, struct clients_counters *out);
 

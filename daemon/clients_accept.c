@@ -1,5 +1,6 @@
 /* Listeners, and what comes in by them. */
 #include <errno.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,11 +11,11 @@
 #include <unistd.h>
 
 #include "daemon/clients_inside.h"
+#include "daemon/descriptors.h"
 #include "daemon/listening.h"
 
 #define ACCEPTS_PER_TURN 64 /* of one listener; then the others have their turn */
 #define ACCEPT_PAUSE_MS 100 /* after descriptors ran out: the loop would spin */
-#define FILES_KEPT 64u /* descriptors that clients may not use up: links, logs, files and the admin port need some */
 
 /* ---- accepting ---- */
 
@@ -37,9 +38,6 @@ static void far_address(const struct sockaddr_storage *from, char ip[46], char *
     }
 }
 
-static const char files_are_out[] = "out of file descriptors: raise the limit of open files (LimitNOFILE= in a systemd "
-                                    "unit, ulimit -n in a shell)";
-
 static void refuse(struct clients *clients, int file, const char *address, const char *why) {
     clients->counters.refused++;
     if (file >= 0) close(file);
@@ -55,16 +53,48 @@ static void make_room(struct clients *clients) {
     connection_close(clients->arriving->connection);
 }
 
+/* The oldest of those at their end; or else of those that have not said who they are, of the kind that there is more
+ * of. */
+static struct connection *most_dispensable(const struct clients *clients) {
+    broker_handle silent = 0;
+    if (clients->ended != NULL) return clients->ended->connection;
+    const size_t silent_count = broker_clients_connecting(node_broker(clients->server->node), &silent);
+    if (silent_count > clients->arriving_count) return clients->by_place[broker_client_place(silent)];
+    return clients->arriving != NULL ? clients->arriving->connection : NULL;
+}
+
+/* With few descriptors they run out long before limits.connecting_max is reached. The new connection takes over the
+ * number of another, as numbers tell how many there are. False, and it is closed, if none can go. The lines have an
+ * event of their own, which nobody's mistakes can use up. */
+static bool find_descriptor(struct clients *clients, int *file, const char *address) {
+    struct connection *connection = most_dispensable(clients);
+    int lower = -1;
+    log_line(clients->server->log, LOG_LEVEL_WARNING, "descriptors", "address", address, "text",
+             connection != NULL
+                 ? "out of file descriptors, and so another connection, which was at its end or had sent "
+                   "no CONNECT, was closed: " DESCRIPTORS_REMEDY
+                 : "refused, out of file descriptors: " DESCRIPTORS_REMEDY,
+             NULL);
+    if (connection != NULL) {
+        clients->counters.displaced++;
+        connection_close(connection);
+        lower = fcntl(*file, F_DUPFD_CLOEXEC, 0);
+    } else {
+        clients->counters.refused++;
+    }
+    close(*file);
+    *file = lower;
+    return lower >= 0;
+}
+
 static void admit(struct listener *listener, int file, const struct sockaddr_storage *from) {
     struct clients *clients = listener->clients;
     struct server *server = clients->server;
     char ip[46], address[64];
     far_address(from, ip, address, sizeof(address));
     clients->counters.accepted[listener->kind]++;
-    if ((uint64_t)file + FILES_KEPT >= clients->files_max) {
-        refuse(clients, file, address, files_are_out);
+    if ((uint64_t)file + DESCRIPTORS_LEFT_BY_CLIENTS >= clients->files_max && !find_descriptor(clients, &file, address))
         return;
-    }
     struct connection *connection = connection_new(clients, file);
     if (connection == NULL) {
         refuse(clients, -1, address, "memory is short: give the machine more");
@@ -111,10 +141,12 @@ static void on_acceptable(uv_poll_t *poll, int status, int events) {
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            refuse(clients, -1, "",
-                   errno == EMFILE   ? files_are_out
-                   : errno == ENFILE ? "the machine is out of file descriptors: raise fs.file-max (sysctl)"
-                                     : "memory is short for a new connection: give the machine more");
+            clients->counters.refused++;
+            log_line(clients->server->log, LOG_LEVEL_WARNING, "descriptors", "text",
+                     errno == EMFILE   ? "refused, out of file descriptors: " DESCRIPTORS_REMEDY
+                     : errno == ENFILE ? "refused, the machine is out of file descriptors: raise fs.file-max (sysctl)"
+                                       : "refused, memory is short for a new connection: give the machine more",
+                     NULL);
             set_polling(listener, false);
             uv_timer_start(&clients->accept_timer, on_pause_over, ACCEPT_PAUSE_MS, 0);
         }

@@ -130,6 +130,9 @@ static const struct row client_rows[] = {
      "Handshakes ended since they took longer than limits.connect_timeout_ms.", CLIENTS(arrivals_timed_out)},
     {"hobnob_client_handshakes_displaced_total", COUNTER,
      "Handshakes ended since there were limits.connecting_max newer ones.", CLIENTS(arrivals_displaced)},
+    {"hobnob_client_connections_displaced_total", COUNTER,
+     "Connections without CONNECT, or at their end, closed for others since file descriptors were short.",
+     CLIENTS(displaced)},
 };
 
 #define LINK(field) offsetof(struct link_info, field)

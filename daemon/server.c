@@ -10,6 +10,7 @@
 
 #include "daemon/clients.h"
 #include "daemon/datagrams.h"
+#include "daemon/descriptors.h"
 #include "daemon/memory.h"
 #include "daemon/resolver.h"
 #include "daemon/storing.h"
@@ -318,6 +319,24 @@ static bool start_node(struct server *server, char error[SERVER_ERROR_MAX]) {
     return make_node(server, error) && storing_start(server->storing, error);
 }
 
+/* A limit that cannot be kept is told before it matters. */
+static bool check_descriptors(const struct server *server, char error[SERVER_ERROR_MAX]) {
+    const uint64_t room = descriptors_for_clients(), wanted = server->config->broker_limits.clients_max;
+    if (room == 0) {
+        snprintf(error, SERVER_ERROR_MAX,
+                 "%" PRIu64
+                 " open files are too few for even one client, as hobnobd needs some itself: " DESCRIPTORS_REMEDY,
+                 descriptors_max());
+        return false;
+    }
+    if (wanted > room)
+        log_text(server->log, LOG_LEVEL_WARNING, "descriptors",
+                 "limits.clients_max is %" PRIu64 ", and the limit of open files leaves room for %" PRIu64
+                 " clients: write a lower clients_max, or " DESCRIPTORS_REMEDY,
+                 wanted, room);
+    return true;
+}
+
 static bool start(struct server *server, char error[SERVER_ERROR_MAX]) {
     if (!start_node(server, error)) return false;
     server->memory = memory_new(server, server->config->memory_bytes_max);
@@ -330,7 +349,7 @@ static bool start(struct server *server, char error[SERVER_ERROR_MAX]) {
     server->web = web_new(server, error);
     if (server->web == NULL || !start_federation(server, error)) return false;
     uv_prepare_start(&server->prepare, on_prepare);
-    return true;
+    return check_descriptors(server, error);
 }
 
 static void log_start(struct server *server) {

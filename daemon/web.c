@@ -6,11 +6,14 @@
 #include <string.h>
 #include <sys/resource.h>
 
+#include "daemon/descriptors.h"
 #include "daemon/links.h"
 #include "daemon/web_inside.h"
 
 #define PEERS_MAX_DEFAULT 1024u
-#define STRANGERS_MAX 1024u /* connections beyond the broker's own limits: they are no links yet */
+#define STRANGERS_MAX 256u     /* connections that are no links yet: all their handshakes may come in one turn */
+#define STRANGERS_PER_FILES 8u /* and of so many descriptors one */
+#define STRANGERS_MIN 8u
 #define ADMIN_OPEN_MAX 32u
 #define HEADERS_MAX 4096u /* bytes of a request's headers */
 #define DESCRIPTORS_MAX 131072u
@@ -178,9 +181,14 @@ static void undo(struct web *web) {
 
 static void set_limits(struct web *web) {
     const struct broker_limits *limits = &web->server->config->broker_limits;
+    web->files_max = descriptors_max();
+    uint64_t strangers = web->files_max / STRANGERS_PER_FILES;
+    if (strangers > STRANGERS_MAX) strangers = STRANGERS_MAX;
+    if (strangers < STRANGERS_MIN) strangers = STRANGERS_MIN;
+    web->strangers_max[WEB_PEERS] = strangers;
     web->open_max[WEB_PEERS] =
         (uint64_t)(limits->peers_max != 0 ? limits->peers_max : PEERS_MAX_DEFAULT) + STRANGERS_MAX;
-    web->open_max[WEB_ADMIN] = ADMIN_OPEN_MAX;
+    web->strangers_max[WEB_ADMIN] = web->open_max[WEB_ADMIN] = ADMIN_OPEN_MAX;
 }
 
 static void open_timers(struct web *web) {

@@ -4,24 +4,42 @@
 #include <stdlib.h>
 #include <utlist.h>
 
+#include "daemon/descriptors.h"
 #include "daemon/web_inside.h"
 
-/* The oldest that has not said what it wants goes, so that who opens connections and is silent keeps nobody out. */
-static void make_room(struct web *web, enum web_kind kind) {
+static bool is_stranger(const struct web_connection *connection) {
+    if (connection->dialled) return false;
+    if (connection->kind == WEB_ADMIN) return !connection->body_open;
+    return !broker_link_has_peer(node_broker(connection->web->server->node), connection->handle);
+}
+
+/* How many strangers there are, and the oldest that is not being closed yet; NULL if there is none. */
+static size_t count_strangers(const struct web *web, enum web_kind kind, struct web_connection **oldest) {
     struct web_connection *connection;
+    size_t count = 0;
+    *oldest = NULL;
     DL_FOREACH2(web->connections, connection, next) {
-        if (connection->kind != kind || connection->dialled || connection->established || connection->ending) continue;
-        web_connection_kill(connection);
-        return;
+        if (connection->kind != kind || !is_stranger(connection)) continue;
+        if (*oldest == NULL && !connection->ending) *oldest = connection;
+        count++;
     }
+    return count;
+}
+
+/* Who opens connections and is silent keeps nobody out, nor does he use up descriptors that others need. */
+bool web_has_room(struct web *web, enum web_kind kind, int fd) {
+    static const unsigned left[WEB_KINDS] = {
+        [WEB_PEERS] = DESCRIPTORS_LEFT_BY_PEERS, [WEB_ADMIN] = DESCRIPTORS_LEFT_BY_ADMIN};
+    const bool full = web->counters.open[kind] >= web->open_max[kind] || (uint64_t)fd + left[kind] >= web->files_max;
+    struct web_connection *oldest;
+    if (!full && web->counters.open[kind] < web->strangers_max[kind]) return true;
+    if (count_strangers(web, kind, &oldest) < web->strangers_max[kind] && !full) return true;
+    web->counters.refused_full++;
+    if (oldest != NULL) web_connection_kill(oldest);
+    return false;
 }
 
 struct web_connection *web_connection_new(struct web *web, enum web_kind kind, bool dialled) {
-    if (!dialled && web->counters.open[kind] >= web->open_max[kind]) {
-        web->counters.refused_full++;
-        if (kind != WEB_ADMIN) make_room(web, kind); /* that is on loopback, and small */
-        return NULL;
-    }
     struct web_connection *connection = calloc(1, sizeof *connection);
     if (connection == NULL) return NULL;
     connection->web = web;

@@ -63,14 +63,16 @@ struct web {
     struct web_connection *dials, **dials_end;
     struct web_connection
         *starting; /* being given to libwebsockets just now; NULL again if it is destroyed meanwhile */
-    uint64_t open_max[WEB_KINDS];
+    uint64_t open_max[WEB_KINDS], strangers_max[WEB_KINDS], files_max;
     struct web_counters counters;
     struct ssl_ctx_st *link_client_tls;
     uint8_t scratch[LWS_PRE + WEB_PIECE];
 };
 
-/* NULL when memory is short or too many of this kind are open (counted); the number of dials is the broker's to bound.
- * It is freed when its wsi is destroyed, or by web_connection_free. */
+/* False, and counted, when too many of this kind are open, too many of those have not said who they are or what they
+ * want, or the descriptor is one of the last: then the oldest of these strangers goes. */
+bool web_has_room(struct web *web, enum web_kind kind, int fd);
+/* NULL when memory is short. It is freed when its wsi is destroyed, or by web_connection_free. */
 struct web_connection *web_connection_new(struct web *web, enum web_kind kind, bool dialled);
 void web_connection_free(struct web_connection *connection);
 /* libwebsockets gave no wsi for it. Whether one is still being closed cannot be known: it counts no more, and is freed

@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "daemon/descriptors.h"
 #include "daemon/listening.h"
 #include "daemon/web_inside.h"
 
@@ -29,7 +30,8 @@ static uint16_t from_sockaddr(const struct sockaddr_storage *address, char *ip) 
 static void adopt(struct web_listener *listener, int fd, const struct sockaddr_storage *from) {
     struct web *web = listener->web;
     web->counters.accepted++;
-    struct web_connection *connection = web_connection_new(web, listener->kind, false);
+    struct web_connection *connection =
+        web_has_room(web, listener->kind, fd) ? web_connection_new(web, listener->kind, false) : NULL;
     if (connection == NULL) {
         close(fd);
         return;
@@ -85,8 +87,9 @@ static void on_acceptable(uv_poll_t *poll, int status, int events) {
             continue;
         }
         if (errno == EMFILE || errno == ENFILE || errno == ENOBUFS || errno == ENOMEM) {
-            log_text(listener->web->server->log, LOG_LEVEL_WARNING, "accept",
-                     "%s; raise the limit of open files (ulimit -n) or lower limits", strerror(errno));
+            log_text(listener->web->server->log, LOG_LEVEL_WARNING, "descriptors",
+                     "no connection to listen.%s can be accepted: %s: " DESCRIPTORS_REMEDY, listener->what,
+                     strerror(errno));
             set_polling(listener, false);
             uv_timer_start(&listener->web->accept_timer, on_pause_over, ACCEPT_PAUSE_MS, 0);
         }

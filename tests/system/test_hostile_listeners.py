@@ -5,8 +5,8 @@ import signal
 import socket
 import subprocess
 
-from clients import raw_connect
-from harness import wait_until
+from clients import Paho, raw_connect
+from harness import environment, run, wait_until
 from test_listeners import ACCEPTED, ListenerTest
 
 PINGREQ, PINGRESP = b"\xc0\0", (0xd0, b"")
@@ -89,3 +89,87 @@ class Handshakes(ListenerTest):
         os.kill(site.process.pid, signal.SIGCONT)
         self.assertEqual(self.tls(site).send(raw_connect("late")).packet(), ACCEPTED)
         wait_until("all are gone", lambda: site.metric("hobnob_client_connections_arriving") == 0)
+
+
+def with_files(daemon, count):
+    """The daemon may have so many open files."""
+    command = daemon.command
+    daemon.command = lambda: ["prlimit", f"--nofile={count}:{count}", *command()]
+    return daemon
+
+
+class Descriptors(ListenerTest):
+    def keep_nobody_out(self, letter, first, more=""):
+        """300 connections that begin with these bytes and stay, where there are descriptors for about 170."""
+        site = with_files(self.secure(listen="mqtt: 127.0.0.1:{a}\nmqtts: 127.0.0.1:{b}\nws: 127.0.0.1:{c}", more=more, start=False), 256)
+        site.start()
+        self.addCleanup(self._end, site)
+        healthy = self.raw(site.ports["a"], raw_connect("healthy"))
+        self.assertEqual(healthy.packet(), ACCEPTED)
+        crowd = []
+        for i in range(300):
+            crowd.append(self.raw(site.ports[letter]))
+            try:
+                crowd[-1].send(first)
+            except ConnectionError:
+                pass
+            if i % 20 == 19:
+                self.assertEqual(self.raw(site.ports["a"], raw_connect(f"plain{i}")).packet(), ACCEPTED)
+                self.assertEqual(self.tls(site, "b").send(raw_connect(f"tls{i}")).packet(), ACCEPTED)
+        self.assertGreater(site.metric("hobnob_client_connections_displaced_total"), 50)
+        self.assertEqual(healthy.send(PINGREQ).packet(), PINGRESP)
+        wait_until("the log says what to do", lambda: site.log_lines("descriptors", "was closed", "LimitNOFILE"))
+        os.kill(site.process.pid, signal.SIGHUP)
+        wait_until("files can be read", lambda: site.log_lines("reload", "as they are now"))
+
+    def test_silent_connections_keep_nobody_out(self):
+        self.keep_nobody_out("a", b"")
+
+    def test_nor_do_half_handshakes(self):
+        self.keep_nobody_out("b", b"\x16\x03\x01")
+
+    def test_nor_do_half_requests(self):
+        self.keep_nobody_out("c", b"GET /mqtt HTTP/1.1\r\n")
+
+    def test_nor_does_who_was_refused_and_stays(self):
+        self.keep_nobody_out("a", b"\xff" * 20)
+        self.keep_nobody_out("c", b"GET / HTTP/1.1\r\n\r\n")
+
+    def test_strangers_at_the_port_of_brokers_leave_them_to_clients_and_links(self):
+        federation = self.federation(["one", "two"])
+        one = with_files(federation["one"], 256)
+        one.start()
+        crowd = [self.raw(one.port("peers"), b"\x16\x03\x01") for _ in range(300)]
+        wait_until("all have come", lambda: one.metric("hobnob_web_accepted_total") >= 300)
+        self.assertLessEqual(one.metrics()['hobnob_web_open{kind="peers"}'], 32)
+        for i in range(100):
+            self.assertEqual(self.raw(one.mqtt_port, raw_connect(f"c{i}")).packet(), ACCEPTED)
+        self.assertEqual(one.get("/readyz")[0], 200)
+        federation["two"].start()
+        federation.wait_alive()
+        subscriber = self.closing(Paho(federation["two"], client_id="far"))
+        subscriber.subscribe("t", qos=1)
+        publisher = self.closing(Paho(one, client_id="near"))
+        publisher.publish("t", b"by a link", qos=1)
+        subscriber.wait_payload(b"by a link")
+        for stranger in crowd:
+            stranger.close()
+
+    def test_silent_connections_to_the_admin_port_keep_no_probe_out(self):
+        site = self.secure()
+        port = site.port("admin")
+        crowd = [self.raw(port, b"GET /re") for _ in range(60)]
+        wait_until("it is answered", lambda: site.get("/readyz")[0] == 200, timeout_s=5)
+        for one in crowd:
+            one.close()
+
+    def test_a_limit_that_cannot_be_kept_is_told_at_the_start(self):
+        site = with_files(self.secure(start=False), 80)
+        done = run(*site.command(), env=environment())
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("80 open files are too few", done.stderr)
+        self.assertIn("LimitNOFILE", done.stderr)
+        site = with_files(self.secure(more="limits: {{clients_max: 500}}\n", start=False), 256)
+        site.start()
+        self.addCleanup(self._end, site)
+        self.assertTrue(site.log_lines("descriptors", "limits.clients_max is 500", "leaves room for 1", "LimitNOFILE"), site.log())

@@ -487,7 +487,7 @@ class Fairness(ListenerTest):
         self.assertLess(len(inside), 100)
         for letter in "bc":
             self.assertTrue(self.hung_up(self.raw(site.ports[letter])))
-        wait_until("the log says what to do", lambda: site.log_lines("client_refused", "LimitNOFILE"))
+        wait_until("the log says what to do", lambda: site.log_lines("descriptors", "LimitNOFILE"))
         self.assertGreater(site.metric("hobnob_client_connections_refused_total"), 100)  # and the admin port answers
         for raw in inside:
             raw.send(b"\xc0\0")

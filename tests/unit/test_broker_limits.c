@@ -17,10 +17,17 @@ static void the_longest_silent_makes_room_for_one_more(void **state) {
     world.options.limits.connecting_max = 3;
     again();
     client_connect(&world, &speaker, 4, "speaker");
+    broker_handle longest = 1;
+    assert_int_equal(broker_clients_connecting(world.broker, &longest), 0);
+    assert_int_equal(longest, 0);
     for (int i = 0; i < 3; i++)
         client_open(&world, &silent[i], 5);
+    assert_int_equal(broker_clients_connecting(world.broker, &longest), 3);
+    assert_int_equal(longest, silent[0].handle);
     say_connect(&silent[0], &(struct connect){.id = "first"}); /* the oldest is no longer silent */
     expect(&silent[0], "connack present=0 00*");
+    assert_int_equal(broker_clients_connecting(world.broker, &longest), 2);
+    assert_int_equal(longest, silent[1].handle);
     for (int i = 0; i < 2; i++) {
         struct client more;
         client_open(&world, &more, 5);
