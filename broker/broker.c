@@ -114,10 +114,11 @@ static uint64_t earlier(uint64_t a, uint64_t b) {
 }
 
 uint64_t broker_deadline_ms(const struct broker *broker) {
-    uint64_t due_ms = earlier(timers_due_ms(&broker->client_timers), timers_due_ms(&broker->session_timers));
+    uint64_t due_ms = earlier(timers_due_ms(&broker->client_timers), broker->limit_notes_due_ms);
 
     if (broker->doomed != NULL || broker->showing != NULL) return broker->now_ms;
-    due_ms = earlier(earlier(due_ms, broker->limit_notes_due_ms), broker->stopping ? UINT64_MAX : broker->sys.next_ms);
+    if (!broker->stopping) /* what comes due of a session is for the next start */
+        due_ms = earlier(due_ms, earlier(timers_due_ms(&broker->session_timers), broker->sys.next_ms));
     due_ms = earlier(due_ms, retained_deadline_ms(broker->retained));
     return earlier(due_ms, federation_deadline_ms(broker->federation));
 }
@@ -129,7 +130,7 @@ void broker_tick(struct broker *broker, uint64_t now_ms) {
     show_refill(broker);
     while ((timer = timers_take(&broker->client_timers, now_ms)) != NULL)
         client_timeout(broker, now_ms, (struct client *)timer);
-    while ((timer = timers_take(&broker->session_timers, now_ms)) != NULL)
+    while (!broker->stopping && (timer = timers_take(&broker->session_timers, now_ms)) != NULL)
         session_timeout(broker, now_ms, (struct session *)((char *)timer - offsetof(struct session, timer)));
     retained_tick(broker->retained, now_ms);
     federation_tick(broker->federation, now_ms);
@@ -234,7 +235,7 @@ void broker_stop(struct broker *broker, uint64_t now_ms) {
     broker->stopping = true;
     for (uint32_t i = 0; i < broker->slot_count; i++)
         if (broker->slots[i].client != NULL)
-            client_end(broker, now_ms, broker->slots[i].client, MQTT_SERVER_SHUTTING_DOWN, WILL_DROPPED);
+            client_end(broker, now_ms, broker->slots[i].client, MQTT_SERVER_SHUTTING_DOWN, WILL_DEFERRED);
     broker_settle(broker);
 }
 

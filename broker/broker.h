@@ -230,8 +230,9 @@ void broker_set_memory_short(struct broker *broker, uint64_t now_ms, bool is_sho
 /* Bytes that the process has in memory, for $SYS. */
 void broker_set_memory_used(struct broker *broker, uint64_t bytes);
 
-/* Orderly end of the broker: every client gets DISCONNECT 0x8B (MQTT 5.0) and is ended, wills are not
- * sent, no new client is accepted. Fetch the output as usual. */
+/* Orderly end of the broker: every client gets DISCONNECT 0x8B (MQTT 5.0) and is ended, no new client is accepted.
+ * Fetch the output as usual. No will is published, and no session expires any more: those that are in the journal keep
+ * their wills, and what is due then happens after the next start (MQTT 5.0 section 3.1.2.5). */
 void broker_stop(struct broker *broker, uint64_t now_ms);
 
 /* ---- what happened, for logs and metrics ---- */

@@ -69,8 +69,9 @@ struct client {
     char texts[];
 };
 
-/* What an end means for the will (MQTT 5.0 section 3.1.2.5). */
-enum will_fate { WILL_DUE, WILL_DROPPED };
+/* What an end means for the will (MQTT 5.0 section 3.1.2.5). Deferred: it is due at the next start, if its session is
+ * there then; without one it is dropped. */
+enum will_fate { WILL_DUE, WILL_DROPPED, WILL_DEFERRED };
 
 struct client *client_find(const struct broker *broker, broker_handle handle);
 /* NULL at clients_max or when memory is short. At connecting_max the longest silent one ends. */

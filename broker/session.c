@@ -116,7 +116,7 @@ void session_detach(struct broker *broker, uint64_t now_ms, struct session *sess
     session->resend = session->inflight;
     for (outgoing = session->inflight; outgoing != NULL; outgoing = outgoing->next)
         outgoing->in_air = false;
-    if (fate == WILL_DROPPED) {
+    if (fate == WILL_DROPPED || (fate == WILL_DEFERRED && !session->durable)) {
         message_unref(session->will);
         session->will = NULL;
     }
@@ -127,7 +127,8 @@ void session_detach(struct broker *broker, uint64_t now_ms, struct session *sess
     share_detach(broker, now_ms, session);
     session_begin_absence(broker, now_ms, session);
     durable_session(broker, now_ms, session);
-    if (session->will != NULL && session->will_delay_s == 0) session_timeout(broker, now_ms, session);
+    if (session->will != NULL && session->will_delay_s == 0 && fate == WILL_DUE)
+        session_timeout(broker, now_ms, session);
 }
 
 void session_timeout(struct broker *broker, uint64_t now_ms, struct session *session) {
