@@ -97,6 +97,7 @@ void exchange_begin(struct broker *broker, uint64_t now_ms, struct client *clien
         return;
     }
     client->exchange->frame = *frame;
+    partials_reduce(broker);
     if (client->doom == 0) connect_step(broker, now_ms, client, connect, connect->auth_data);
 }
 

@@ -28,14 +28,14 @@ struct partial {
  * UINT32_MAX. -1 when memory is short. The client may be doomed after it. */
 int partial_append(struct broker *broker, struct client *client, const uint8_t *bytes, size_t size,
                    uint32_t packet_size);
-/* A copy that waits elsewhere than in client->partial (struct exchange), with the same rules. NULL when memory is
- * short. The client may be doomed after it. */
+/* A copy that waits in client->exchange->connect, with the same rules: partials_reduce() once it is there. NULL when
+ * memory is short. */
 struct partial *partial_keep(struct broker *broker, struct client *client, const uint8_t *bytes, size_t size);
 /* Takes it from the client; it still counts, and can no longer close him. */
 struct partial *partial_take(struct broker *broker, struct client *client);
 void partial_free(struct broker *broker, struct partial *partial);
 void partial_drop(struct broker *broker, struct client *client);
-/* Closes clients until the rest fits: memory is short. */
+/* Gives packets up until the rest fits, and dooms their clients. */
 void partials_reduce(struct broker *broker);
 
 #endif

@@ -275,6 +275,48 @@ static void client_that_cannot_take_the_question_is_refused(void **state) {
     expect_end(&client);
 }
 
+static void connects_that_wait_for_their_exchange_share_the_room_for_partial_packets(void **state) {
+    struct client clients[3];
+    char password[6001];
+    (void)state;
+
+    memset(password, 'p', 6000);
+    password[6000] = '\0';
+    world_end(&world);
+    world.options.questions.authenticate = authenticate;
+    world.options.limits.partial_bytes_max = 15000;
+    world_begin(&world);
+    for (int i = 0; i < 3; i++) {
+        const char id[] = {(char)('a' + i), '\0'};
+        client_open(&world, &clients[i], 5);
+        say_connect(&clients[i], &(struct connect){.id = id, .password = password, .properties = COUNT});
+        expect(&clients[i], "auth 18 15=COUNT 16=0");
+    }
+    expect_end(&clients[0]); /* it has waited longest */
+    say_auth(&clients[2], 0x18, COUNT ONE);
+    expect(&clients[2], "auth 18 15=COUNT 16=1");
+    assert_int_equal(counters(&world).at_limit[BROKER_AT_PARTIAL_BYTES_MAX], 1);
+    client_cut(&clients[1]);
+    client_cut(&clients[2]);
+}
+
+static void a_connect_that_has_no_room_to_wait_is_closed(void **state) {
+    struct client client;
+    char password[6001];
+    (void)state;
+
+    memset(password, 'p', 6000);
+    password[6000] = '\0';
+    world_end(&world);
+    world.options.questions.authenticate = authenticate;
+    world.options.limits.partial_bytes_max = 1;
+    world_begin(&world);
+    client_open(&world, &client, 5);
+    say_connect(&client, &(struct connect){.id = "a", .password = password, .properties = COUNT});
+    expect_end(&client);
+    assert_int_equal(method.calls, 0);
+}
+
 static void two_exchanges_at_once_are_apart(void **state) {
     struct client one, two;
     (void)state;
@@ -466,6 +508,8 @@ int main(void) {
         TEST(client_that_goes_in_the_midst_leaves_nothing),
         TEST(what_connect_said_holds_after_the_exchange),
         TEST(client_that_cannot_take_the_question_is_refused),
+        TEST(connects_that_wait_for_their_exchange_share_the_room_for_partial_packets),
+        TEST(a_connect_that_has_no_room_to_wait_is_closed),
         TEST(two_exchanges_at_once_are_apart),
         TEST(client_authenticates_again_and_goes_on_meanwhile),
         TEST(failed_again_is_disconnected),
