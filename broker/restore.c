@@ -191,6 +191,14 @@ static enum outcome restore_received(struct broker *broker, const struct record 
     return session_received_add(session, record->packet_id) == RECEIVED_NO_MEMORY ? MEMORY_SHORT : TAKEN;
 }
 
+/* A tombstone's time began when it was stamped; otherwise who is started anew often would keep it for ever. */
+static uint64_t tombstone_end_ms(const struct broker *broker, uint64_t now_ms, uint64_t stamp_wall_ms) {
+    uint64_t end_wall_ms =
+        stamp_wall_ms < UINT64_MAX - RETAINED_TOMBSTONE_MS ? stamp_wall_ms + RETAINED_TOMBSTONE_MS : UINT64_MAX;
+
+    return clock_time_of(broker, now_ms, end_wall_ms);
+}
+
 static enum outcome restore_retained(struct broker *broker, uint64_t now_ms, const struct record *record) {
     struct message *message;
     enum retained_result result;
@@ -199,7 +207,8 @@ static enum outcome restore_retained(struct broker *broker, uint64_t now_ms, con
     message = message_of(broker, now_ms, &record->publication, record->publisher);
     if (message == NULL) return MEMORY_SHORT;
     broker_clock_seen(broker, now_ms, &message->stamp);
-    result = retained_set(broker->retained, now_ms, message);
+    result =
+        retained_put_back(broker->retained, now_ms, message, tombstone_end_ms(broker, now_ms, message->stamp.wall_ms));
     if (result == RETAINED_STORED && memcmp(message->stamp.origin, broker->id, sizeof broker->id) == 0 &&
         federation_retains(broker->federation, now_ms, message) != 0)
         result = RETAINED_NO_MEMORY;

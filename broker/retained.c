@@ -6,9 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A broker that was away for longer than this may bring a deleted message back. */
-#define TOMBSTONE_MS (7u * 24 * 3600 * 1000)
-
 enum { TICK_MAX = 256 };
 
 /* The item of a tree node: the last message of this topic, or the tombstone of one. */
@@ -89,7 +86,7 @@ static void unaccount(struct retained *retained, struct entry *entry) {
     entry->older = entry->newer = NULL;
 }
 
-static void account(struct retained *retained, uint64_t now_ms, struct entry *entry) {
+static void account(struct retained *retained, struct entry *entry, uint64_t tombstone_end_ms) {
     retained->bytes += entry_cost(entry->message);
     if (!is_tombstone(entry->message)) {
         retained->live++;
@@ -97,7 +94,7 @@ static void account(struct retained *retained, uint64_t now_ms, struct entry *en
         return;
     }
     retained->tombstones++;
-    timer_set(&retained->timers, &entry->timer, now_ms + TOMBSTONE_MS);
+    timer_set(&retained->timers, &entry->timer, tombstone_end_ms);
     entry->older = retained->newest_tombstone;
     *(entry->older ? &entry->older->newer : &retained->oldest_tombstone) = entry;
     retained->newest_tombstone = entry;
@@ -133,6 +130,12 @@ static bool make_room(struct retained *retained, uint64_t now_ms, const struct t
 }
 
 enum retained_result retained_set(struct retained *retained, uint64_t now_ms, struct message *message) {
+    return retained_put_back(retained, now_ms, message, UINT64_MAX);
+}
+
+enum retained_result retained_put_back(struct retained *retained, uint64_t now_ms, struct message *message,
+                                       uint64_t tombstone_end_ms) {
+    uint64_t latest_ms = now_ms + RETAINED_TOMBSTONE_MS;
     struct tree_path path;
     struct tree_node *node;
     struct entry *entry;
@@ -166,7 +169,7 @@ enum retained_result retained_set(struct retained *retained, uint64_t now_ms, st
     }
     entry->message = held;
     entry->number = ++retained->sets;
-    account(retained, now_ms, entry);
+    account(retained, entry, tombstone_end_ms < latest_ms ? tombstone_end_ms : latest_ms);
     tell(retained, now_ms, message, true);
     return RETAINED_STORED;
 }

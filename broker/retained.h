@@ -1,8 +1,8 @@
 /* Retained messages: the last one of each topic, by hybrid clock (MQTT 5.0 section 3.3.1.3, G6).
  *
  * A delete leaves a tombstone (a message without payload), so that an older message that arrives later from a peer does
- * not come back. Tombstones are not shown to clients. They are dropped after tombstone_ms, the oldest first when the
- * store is full.
+ * not come back. Tombstones are not shown to clients. They are dropped after RETAINED_TOMBSTONE_MS, the oldest first
+ * when the store is full.
  */
 #ifndef BROKER_RETAINED_H
 #define BROKER_RETAINED_H
@@ -11,6 +11,9 @@
 
 struct retained;
 struct tree_node;
+
+/* A broker that was away for longer may bring a deleted message back. */
+#define RETAINED_TOMBSTONE_MS (7u * 24 * 3600 * 1000)
 
 enum retained_result { RETAINED_STORED = 0, RETAINED_OLDER = 1, RETAINED_FULL = -1, RETAINED_NO_MEMORY = -2 };
 
@@ -23,6 +26,9 @@ void retained_free(struct retained *retained);
 /* Takes a reference of its own. An empty payload is a delete. RETAINED_OLDER: what is there has a higher or equal
  * stamp. */
 enum retained_result retained_set(struct retained *retained, uint64_t now_ms, struct message *message);
+/* The same for one of an earlier run: if it is a tombstone it is dropped at tombstone_end_ms, if that is sooner. */
+enum retained_result retained_put_back(struct retained *retained, uint64_t now_ms, struct message *message,
+                                       uint64_t tombstone_end_ms);
 
 /* Calls on_message for each message whose topic matches the filter, in no particular order; tombstones only if asked
  * for; expired ones never. on_message must not change the store. The message is borrowed for the call. Returning false

@@ -151,6 +151,35 @@ static void retained_messages_and_deletes_are_there(void **state) {
     world_end(&world);
 }
 
+static void a_delete_is_forgotten_in_its_time_however_often_the_broker_starts(void **state) {
+    const uint64_t day_ms = 24 * 3600 * 1000;
+    struct world world;
+    struct client client;
+    struct model_store store = {0};
+    (void)state;
+
+    world_durable(&world);
+    client_connect(&world, &client, 5, "c");
+    say_publish(&client, &(struct publish){.topic = "a", .payload = "deleted", .retain = true});
+    say_publish(&client, &(struct publish){.topic = "a", .payload = "", .retain = true});
+    disk(&world, &store);
+    client_forget(&client);
+    for (int days = 0; days < 6; days += 2) {
+        restart(&world, &store, 2 * day_ms);
+        broker_tick(world.broker, world.now);
+        disk(&world, &store);
+        assert_int_equal(store.count, 1);
+    }
+    pass(&world, day_ms - 1);
+    disk(&world, &store);
+    assert_int_equal(store.count, 1);
+    pass(&world, 1);
+    disk(&world, &store);
+    assert_int_equal(store.count, 0);
+    model_free(&store);
+    world_end(&world);
+}
+
 static void a_delete_of_an_earlier_run_is_newer_than_what_it_deleted(void **state) {
     struct world world;
     struct client client;
@@ -522,6 +551,7 @@ int main(void) {
         cmocka_unit_test(what_is_in_flight_keeps_its_packet_id),
         cmocka_unit_test(a_qos_2_publication_is_not_taken_twice),
         cmocka_unit_test(retained_messages_and_deletes_are_there),
+        cmocka_unit_test(a_delete_is_forgotten_in_its_time_however_often_the_broker_starts),
         cmocka_unit_test(a_delete_of_an_earlier_run_is_newer_than_what_it_deleted),
         cmocka_unit_test(a_session_ends_when_it_would_have),
         cmocka_unit_test(the_absence_of_who_was_connected_begins_with_the_start),
