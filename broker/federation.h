@@ -17,7 +17,7 @@ struct federation_options {
     const struct broker_options *options; /* limits already filled with defaults; copied as needed */
     struct subs *subs;
     struct retained *retained;
-    struct broker *broker; /* for federation_deliver and broker_note_add only */
+    struct broker *broker; /* for the functions below that it implements */
 };
 struct federation *federation_new(const struct federation_options *options, uint64_t now_ms);
 void federation_free(struct federation *federation);
@@ -66,7 +66,7 @@ bool federation_next_released(struct federation *federation, uint64_t *barrier, 
 /* True if the topic is private (options.private_filters). */
 bool federation_private(const struct federation *federation, const char *topic, size_t size);
 
-/* ---- peer side -> client side (implemented by broker.c) ---- */
+/* ---- peer side -> client side (implemented by route.c, notes.c and clock.c) ---- */
 
 /* A publication that came over a link, complete and new: goes to sessions only and, if retain is set, into the store by
  * its stamp; never to a peer. Returns -1 when memory is short and nothing happened. */

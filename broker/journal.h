@@ -23,7 +23,7 @@ struct journal {
     struct record_buffer buffer;        /* made and not taken */
     uint64_t last;                      /* record made */
     uint64_t durable;                   /* record on the disk */
-    uint64_t bytes_max;                 /* of records made and not on the disk: see journal_is_full() */
+    uint64_t bytes_max;                 /* of records made and not on the disk: see journal_refuses() */
     uint64_t bytes_made, bytes_durable; /* of all records ever, without those dropped */
     uint64_t anew_last;                 /* record that ends the whole state, when it was last written */
     uint64_t anew_made;                 /* bytes_made then */

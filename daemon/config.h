@@ -29,7 +29,7 @@ struct config_address {
     bool is_unix;
     uint16_t port;
     int line;    /* in the file; 0 without one */
-    char ip[46]; /* numeric text of host: set while reading if host is numeric, for listeners by resolve_listeners()
+    char ip[46]; /* numeric text of host: set while reading if host is numeric, for listeners by listening_resolve()
                     otherwise */
 };
 
