@@ -83,6 +83,7 @@ void session_detach(struct broker *broker, uint64_t now_ms, struct session *sess
 /* Sets when its will is due and when it ends, from now. */
 void session_begin_absence(struct broker *broker, uint64_t now_ms, struct session *session);
 void session_set_timer(struct broker *broker, struct session *session);
+/* Does what is due of a session without a connection; it may end with that. */
 void session_timeout(struct broker *broker, uint64_t now_ms, struct session *session);
 
 /* SUBS_OK, SUBS_REPLACED or SUBS_NO_MEMORY. */

@@ -117,6 +117,9 @@ static struct session *session_to_resume(struct broker *broker, uint64_t now_ms,
         broker->counters.takeovers++;
         client_end(broker, now_ms, session->client, MQTT_SESSION_TAKEN_OVER, WILL_DUE); /* MQTT-3.1.4-3 */
         session = session_find(broker, id, size); /* it may have ended with its connection */
+    } else if (session != NULL) {
+        session_timeout(broker, now_ms, session); /* what is due is not undone, though no tick has come yet */
+        session = session_find(broker, id, size);
     }
     if (session != NULL && anew) {
         session_end(broker, now_ms, session); /* MQTT-3.1.2-4 */

@@ -125,6 +125,30 @@ static void coming_back_in_time_drops_a_delayed_will(void **state) {
     expect_nothing(&watcher);
 }
 
+/* A loop that is busy ticks late. */
+static void coming_back_late_sends_a_delayed_will_though_no_tick_has_come(void **state) {
+    (void)state;
+    connect_with_will(5, false, 100, 5);
+    client_cut(&client);
+    world.now += 5000;
+    client_connect_with(&world, &client, 5, &(struct connect){.id = "c", .resume = true});
+    expect(&watcher, "publish q0 will 'gone'");
+    client_cut(&client);
+}
+
+static void a_session_that_is_over_is_not_resumed_though_no_tick_has_come(void **state) {
+    (void)state;
+    connect_with_will(5, false, 100, 200);
+    client_cut(&client);
+    world.now += 100000;
+    client_open(&world, &client, 5);
+    say_connect(&client, &(struct connect){.id = "c", .resume = true});
+    expect(&client, "connack present=0 00*");
+    expect(&watcher, "publish q0 will 'gone'");
+    assert_int_equal(counters(&world).sessions_expired, 1);
+    client_cut(&client);
+}
+
 static void coming_back_clean_sends_a_delayed_will(void **state) {
     (void)state;
     connect_with_will(5, false, 100, 5);
@@ -247,6 +271,8 @@ int main(void) {
         TEST(delayed_will_waits),
         TEST(delayed_will_comes_with_the_end_of_the_session),
         TEST(coming_back_in_time_drops_a_delayed_will),
+        TEST(coming_back_late_sends_a_delayed_will_though_no_tick_has_come),
+        TEST(a_session_that_is_over_is_not_resumed_though_no_tick_has_come),
         TEST(coming_back_clean_sends_a_delayed_will),
         TEST(takeover_sends_the_will_unless_it_is_delayed_and_the_session_goes_on),
         TEST(will_is_retained_with_its_qos_and_properties),
