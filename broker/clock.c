@@ -85,6 +85,6 @@ static bool is_step(int64_t before_ms, int64_t after_ms) {
 
 void broker_set_wall_offset(struct broker *broker, int64_t offset_ms) {
     /* All expiries in the store are by the old clock, and would be read by the new one: the state is written anew. */
-    if (broker->journal.last > 0 && is_step(broker->wall_offset_ms, offset_ms)) journal_lose(&broker->journal);
+    if (broker->journal.is_on && is_step(broker->wall_offset_ms, offset_ms)) journal_lose(&broker->journal);
     broker->wall_offset_ms = offset_ms;
 }

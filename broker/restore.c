@@ -11,7 +11,7 @@
 struct known {
     uint64_t number;
     struct session *session;
-    bool changed;            /* the session: its absence begins now, or is shorter than it was to be */
+    bool changed;            /* the session, from what the store says */
     struct message *message; /* with a reference of its own */
     UT_hash_handle hh;
 };
@@ -95,9 +95,13 @@ static void set_absence(struct broker *broker, uint64_t now_ms, struct session *
     session_set_timer(broker, session);
 }
 
-static bool is_of_a_connected(const struct record *record) {
-    return (record->ends_wall_ms == 0 && record->expiry_s != UINT32_MAX) ||
-           (record->has_will && record->will_due_wall_ms == 0);
+/* Its absence begins now, or is shorter than it was to be. */
+static bool is_changed(const struct broker *broker, uint64_t now_ms, const struct session *session,
+                       const struct record *record) {
+    struct record present = durable_session_record(broker, now_ms, session);
+
+    return present.expiry_s != record->expiry_s || present.ends_wall_ms != record->ends_wall_ms ||
+           present.will_due_wall_ms != record->will_due_wall_ms;
 }
 
 static int set_principal(struct session *session, const struct record_text *name) {
@@ -128,7 +132,6 @@ static enum outcome restore_session(struct broker *broker, uint64_t now_ms, cons
     known->session->durable = true;
     known->session->expiry_s =
         record->expiry_s < broker->limits.session_expiry_max_s ? record->expiry_s : broker->limits.session_expiry_max_s;
-    known->changed = is_of_a_connected(record) || known->session->expiry_s < record->expiry_s;
     if (record->has_will) {
         known->session->will = message_of(broker, now_ms, &record->will, record->session);
         if (known->session->will == NULL) return MEMORY_SHORT;
@@ -136,6 +139,7 @@ static enum outcome restore_session(struct broker *broker, uint64_t now_ms, cons
         known->session->will_expiry_s = record->will_expiry_s;
     }
     set_absence(broker, now_ms, known->session, record);
+    known->changed = is_changed(broker, now_ms, known->session, record);
     return TAKEN;
 }
 

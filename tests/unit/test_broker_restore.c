@@ -420,6 +420,52 @@ static void a_clock_that_is_set_ends_no_session(void **state) {
     world_end(&world);
 }
 
+static void nor_one_of_an_earlier_run_that_nothing_has_happened_to(void **state) {
+    struct world world;
+    struct client client;
+    struct model_store store = {0};
+    (void)state;
+
+    world_durable(&world);
+    connect_for(&world, &store, &client, &(struct connect){.id = "c", .resume = true, .properties = AN_HOUR},
+                "connack present=0 00*");
+    client_cut(&client);
+    disk(&world, &store);
+    restart(&world, &store, 1000);
+    set_wall(&world, wall_offset_ms + 2 * 3600 * 1000);
+    disk(&world, &store);
+    restart(&world, &store, 1000);
+    broker_tick(world.broker, world.now);
+    connect_lasting(&world, &store, &client, "c", "connack present=1 00*");
+    client_cut(&client);
+    model_free(&store);
+    world_end(&world);
+}
+
+static void a_clock_that_goes_back_does_not_begin_an_absence_anew(void **state) {
+    struct world world;
+    struct client client;
+    struct model_store store = {0};
+    (void)state;
+
+    world_durable(&world);
+    connect_for(&world, &store, &client, &(struct connect){.id = "c", .resume = true, .properties = AN_HOUR},
+                "connack present=0 00*");
+    client_cut(&client);
+    disk(&world, &store);
+    wall_offset_ms -= 24 * 3600 * 1000; /* at the next start */
+    for (int starts = 0; starts < 3; starts++) {
+        restart(&world, &store, starts == 0 ? 0 : 1200 * 1000);
+        disk(&world, &store);
+    }
+    broker_tick(world.broker, world.now);
+    assert_int_equal(counters(&world).sessions, 1);
+    pass(&world, 1200 * 1000);
+    assert_int_equal(counters(&world).sessions, 0);
+    model_free(&store);
+    world_end(&world);
+}
+
 /* MQTT 5.0 section 3.1.2.5: "the Server MAY defer publication of Will Messages until a subsequent restart". */
 static void an_orderly_end_defers_the_wills_of_sessions_that_last(void **state) {
     struct world world;
@@ -563,6 +609,8 @@ int main(void) {
         cmocka_unit_test(a_client_that_comes_back_in_time_stops_its_will),
         cmocka_unit_test(other_brokers_are_told_of_filters_and_retained_topics),
         cmocka_unit_test(a_clock_that_is_set_ends_no_session),
+        cmocka_unit_test(nor_one_of_an_earlier_run_that_nothing_has_happened_to),
+        cmocka_unit_test(a_clock_that_goes_back_does_not_begin_an_absence_anew),
         cmocka_unit_test(an_orderly_end_defers_the_wills_of_sessions_that_last),
         cmocka_unit_test(a_session_belongs_to_its_owner_as_before),
         cmocka_unit_test(records_that_cannot_be_are_left_out_and_noted),
