@@ -11,167 +11,7 @@
 #ifndef TESTS_UNIT_CRASH_MODEL_H
 #define TESTS_UNIT_CRASH_MODEL_H
 
-#include "model_store.h"
-
-enum { ACTORS = 5, FILTERS = 6, IDS = 9, PUBLICATIONS_MAX = 400, TAKES_MAX = 64, WALL = 1700000000 };
-
-static const char *const model_topics[] = {"a", "b", "c"};
-#define RETAINED_TOPIC "kept/here"
-static const char *const model_filters[FILTERS] = {"a", "b", "+", "c", "a/#", "$share/g/+"};
-enum { SHARED = FILTERS - 1 }; /* who gets what of it nobody can say */
-
-static bool model_matches(int filter, int topic) {
-    static const bool matches[FILTERS][3] = {{true, false, false}, {false, true, false}, {true, true, true},
-                                             {false, false, true}, {true, false, false}, {true, true, true}};
-    return topic < 3 && matches[filter][topic];
-}
-
-/* How long its sessions last. */
-enum actor_kind { ACTOR_CLEAN, ACTOR_BRIEF, ACTOR_LASTING };
-
-enum holding { ABSENT, UNSURE, HELD };
-
-struct publication {
-    int publisher, topic; /* topic 3 is the retained one */
-    unsigned qos;
-    bool empty;
-    bool again; /* sent more than once */
-    bool acked, refused;
-    bool expected[ACTORS];   /* by a session that lasts, at QoS 1 or 2 */
-    bool from_first[ACTORS]; /* it was subscribed when this was sent first */
-};
-
-/* A publication of the actor that is not acknowledged; by packet id. */
-struct unacked {
-    int publication; /* index + 1, 0 for a free id */
-    bool released;   /* PUBREC has come */
-    unsigned order, connection;
-};
-
-struct actor {
-    struct client client;
-    enum actor_kind kind;
-    int version;
-    bool open, welcome;  /* has a connection; CONNACK was seen on it */
-    unsigned connection; /* number of the present one */
-    bool lasts;          /* it asked for a session that does */
-    bool goes_on;        /* its session outlives the connection */
-    bool wants_clean;    /* it forgot its session, and so asks until it hears that the broker did too */
-    unsigned dialled_at; /* history.failures then */
-    bool confirmed;      /* a CONNACK said that its session lasts, and it has not given it up */
-    struct unacked unacked[IDS];
-    bool receiving[4096]; /* QoS 2 packet ids between PUBLISH and PUBREL */
-    enum holding holding[FILTERS];
-    unsigned granted[FILTERS];
-    int request[FILTERS]; /* packet id of the last SUBSCRIBE or UNSUBSCRIBE; 0 if none is under way */
-    bool request_subscribes[FILTERS];
-    unsigned request_qos[FILTERS];
-    unsigned requested_at[FILTERS]; /* history.failures then */
-    bool got[PUBLICATIONS_MAX];     /* in this session */
-    bool got_at_qos_2[PUBLICATIONS_MAX];
-    int latest[ACTORS][3][3][3]; /* publication by publisher, topic, its QoS and that of the delivery */
-};
-
-struct history {
-    struct world world;
-    struct model_store store;
-    struct broker_journal takes[TAKES_MAX];
-    size_t take_count;
-    struct actor actors[ACTORS];
-    struct publication publications[PUBLICATIONS_MAX];
-    int publication_count;
-    unsigned orders;
-    int requests;
-    uint64_t random, seed;
-    bool may_fail; /* the store does, at times */
-    uint64_t journal_bytes_max;
-    bool failing;
-    bool in_doubt;     /* it failed, and what was confirmed meanwhile may not be on the disk yet */
-    unsigned failures; /* begun */
-    bool may_share;    /* $share, where one may get two copies, and what another did not take only later */
-    bool may_retain;
-    bool none_lasts;             /* all sessions end with their connections */
-    bool loses;                  /* memory runs short: what is acknowledged may be dropped */
-    void (*plenty)(bool plenty); /* memory runs short but when this says so; NULL: it never does */
-    unsigned crashes;
-    bool traced;
-};
-
-#define must(history, fact, what)                                                                                      \
-    do {                                                                                                               \
-        if (!(fact)) fail_msg("seed %llu: %s", (unsigned long long)(history)->seed, what);                             \
-    } while (0)
-
-/* What happens, for a look at one seed. */
-HELPER __attribute__((format(printf, 2, 3))) void trace(const struct history *history, const char *format, ...) {
-    va_list arguments;
-
-    if (!history->traced) return;
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-}
-
-HELPER unsigned chance(struct history *history, unsigned below) {
-    uint64_t x = history->random;
-
-    x ^= x << 13, x ^= x >> 7, x ^= x << 17;
-    history->random = x;
-    return (unsigned)((x * 0x2545F4914F6CDD1Dull >> 33) % below);
-}
-
-HELPER void memory(const struct history *history, bool plenty) {
-    if (history->plenty != NULL) history->plenty(plenty);
-}
-
-/* ---- the store ---- */
-
-HELPER void take_journal(struct history *history) {
-    if (history->take_count < TAKES_MAX &&
-        broker_take_journal(history->world.broker, &history->takes[history->take_count]))
-        history->take_count++;
-}
-
-/* One transaction of that many takes; returns the number of its last record. */
-HELPER uint64_t commit(struct history *history, size_t count) {
-    uint64_t last = 0;
-
-    for (size_t i = 0; i < count; i++) {
-        for (size_t at = 0, size; at < history->takes[i].size; at += size) {
-            struct record record;
-            size = record_read(history->takes[i].bytes + at, history->takes[i].size - at, &record);
-            must(history, size > 0, "no record");
-            model_apply(&history->store, &record);
-        }
-        model_check(&history->store);
-        last = history->takes[i].last;
-        trace(history, "on the disk: record %llu\n", (unsigned long long)last);
-        free(history->takes[i].bytes);
-    }
-    history->take_count -= count;
-    memmove(history->takes, history->takes + count, history->take_count * sizeof history->takes[0]);
-    return last;
-}
-
-HELPER void write_some(struct history *history) {
-    size_t count = chance(history, (unsigned)history->take_count + 1);
-    uint64_t last;
-
-    if (count > 0 && count == history->take_count) history->in_doubt = history->failing;
-    last = commit(history, count);
-    if (last > 0) broker_durable(history->world.broker, history->world.now, last);
-}
-
-HELPER void write_all(struct history *history) {
-    for (;;) {
-        uint64_t last;
-        take_journal(history);
-        if (!history->failing) history->in_doubt = false;
-        if (history->take_count == 0) return;
-        last = commit(history, history->take_count);
-        broker_durable(history->world.broker, history->world.now, last);
-    }
-}
+#include "crash_wills.h"
 
 /* ---- actors ---- */
 
@@ -186,26 +26,26 @@ HELPER void forget_session(struct actor *actor) {
     actor->confirmed = false;
 }
 
-HELPER void expect_no_more(struct history *history, int who) {
-    for (int i = 0; i < history->publication_count; i++)
-        history->publications[i].expected[who] = history->publications[i].from_first[who] = false;
-}
-
 /* What was not read when the connection ends is lost. */
-HELPER void hang_up(struct actor *actor) {
+HELPER void hang_up(struct history *history, int who) {
+    struct actor *actor = &history->actors[who];
+
     if (!actor->open) return;
+    will_on_cut(history, who);
     client_cut(&actor->client);
     actor->open = actor->welcome = false;
 }
 
 HELPER void dial(struct history *history, int who, bool clean) {
     struct actor *actor = &history->actors[who];
-    char id[2] = {(char)('A' + who), '\0'};
+    char id[2] = {(char)('A' + who), '\0'}, properties[64] = "", payload[16];
     struct connect connect = {.id = id, .resume = actor->kind != ACTOR_CLEAN && !clean && !actor->wants_clean};
 
     if (!connect.resume) actor->wants_clean = true;
-    if (actor->kind == ACTOR_LASTING) connect.properties = "11 ff ff ff ff";
-    if (actor->kind == ACTOR_BRIEF) connect.properties = "11 00 00 00 05";
+    if (actor->kind == ACTOR_LASTING) strcat(properties, " 11 ff ff ff ff");
+    if (actor->kind == ACTOR_BRIEF) strcat(properties, " 11 00 00 00 05");
+    if (history->may_limit && chance(history, 2) == 0) strcat(properties, " 21 00 02"); /* Receive Maximum */
+    connect.properties = properties;
     actor->client = (struct client){.world = &history->world, .version = actor->version};
     actor->client.handle =
         broker_client_open(history->world.broker, history->world.now,
@@ -214,6 +54,8 @@ HELPER void dial(struct history *history, int who, bool clean) {
     actor->open = true;
     trace(history, "%c dials%s%s\n", 'A' + who, clean ? " clean" : "", connect.resume ? " to resume" : "");
     actor->connection++;
+    will_on_dial(history, who, connect.resume);
+    will_choose(history, who, &connect, payload);
     actor->lasts = actor->kind == ACTOR_LASTING && (actor->version == 5 || connect.resume);
     actor->dialled_at = history->failures;
     /* A session without an interval ended with its connection. */
@@ -229,25 +71,6 @@ HELPER void dial(struct history *history, int who, bool clean) {
     actor->goes_on = actor->kind != ACTOR_CLEAN && (actor->version == 5 || connect.resume);
     memset(actor->request, 0, sizeof actor->request);
     say_connect(&actor->client, &connect);
-}
-
-/* Who would have to get it now. Sent again, it counts for those only who were there each time. */
-HELPER void note_expected(struct history *history, int index, bool again) {
-    struct publication *publication = &history->publications[index];
-
-    for (int who = 0; who < ACTORS; who++) {
-        const struct actor *actor = &history->actors[who];
-        bool expected = false;
-        for (int i = 0; i < FILTERS; i++)
-            if (actor->holding[i] == HELD && actor->granted[i] > 0 && model_matches(i, publication->topic))
-                expected = true;
-        if (!again) publication->from_first[who] = expected;
-        /* The first time it may have been refused, and the refusal not heard. */
-        if (history->may_share || (again && (history->may_fail || history->loses)))
-            publication->from_first[who] = false;
-        expected = expected && actor->kind == ACTOR_LASTING && actor->confirmed;
-        publication->expected[who] = expected && (!again || publication->expected[who]);
-    }
 }
 
 HELPER void send_publication(struct history *history, int who, unsigned id, bool again) {
@@ -267,6 +90,7 @@ HELPER void send_publication(struct history *history, int who, unsigned id, bool
                                   .qos = publication->qos,
                                   .id = id,
                                   .retain = publication->topic == 3,
+                                  .properties = publication->expires ? "02 00 00 00 02" : NULL,
                                   .dup = again});
 }
 
@@ -282,11 +106,16 @@ HELPER void publish(struct history *history, int who, unsigned qos) {
             return;
     }
     if (id == 0) return;
-    history->publications[history->publication_count] = (struct publication){
-        .publisher = who, .topic = (int)chance(history, who == 0 && history->may_retain ? 4 : 3), .qos = qos};
+    history->publications[history->publication_count] =
+        (struct publication){.publisher = who,
+                             .topic = (int)chance(history, who == 0 && history->may_retain ? 4 : 3),
+                             .qos = qos,
+                             .expires = history->may_will && actor->version == 5 && chance(history, 4) == 0};
     /* Mixed with QoS 2, what comes again at QoS 1 may rightly be the later. */
     if (history->publications[history->publication_count].topic == 3)
         history->publications[history->publication_count].qos = qos = 1;
+    if (history->publications[history->publication_count].topic == 3)
+        history->publications[history->publication_count].expires = false;
     history->publications[history->publication_count].empty =
         history->publications[history->publication_count].topic == 3 && chance(history, 3) == 0;
     actor->unacked[id] = (struct unacked){
@@ -334,6 +163,7 @@ HELPER void on_connack(struct history *history, int who, bool present) {
         actor->confirmed = false;
     else if (!history->in_doubt && actor->dialled_at == history->failures)
         actor->confirmed = true;
+    will_on_connack(history, who, !history->in_doubt && actor->dialled_at == history->failures);
     send_again(history, who);
 }
 
@@ -370,6 +200,8 @@ HELPER void on_delivery(struct history *history, int who, unsigned qos, unsigned
     actor->got_at_qos_2[index] = actor->got_at_qos_2[index] || qos == 2;
     if (actor->got[index]) return;
     actor->got[index] = true;
+    if (publication->is_will) return;                       /* it was made at CONNECT */
+    if (publication->expires && publication->again) return; /* the first was late, so this is the repetition */
     must(history, *latest <= index || !publication->from_first[who], "order");
     if (*latest < index) *latest = index;
 }
@@ -448,7 +280,7 @@ HELPER void check_end(struct history *history, int who) {
     struct actor *actor = &history->actors[who];
 
     if (!actor->open || !broker_client_ended(history->world.broker, actor->client.handle)) return;
-    hang_up(actor);
+    hang_up(history, who);
 }
 
 HELPER void listen_to(struct history *history, int who, unsigned packets) {
@@ -467,15 +299,51 @@ HELPER void subscribe(struct history *history, int who, bool on) {
     actor->requested_at[filter] = history->failures;
     /* Asked for again it stays, but which QoS holds is not known. */
     actor->holding[filter] = UNSURE;
-    if (!on) /* what is under way may end with it: nothing more is owed for this filter */
-        for (int i = 0; i < history->publication_count; i++)
-            if (!history->publications[i].acked) history->publications[i].expected[who] = false;
+    /* What is under way may end with it: nothing more is owed for this filter. A will may come anew after a crash. */
+    for (int i = 0; i < history->publication_count; i++)
+        if (history->publications[i].is_will || (!on && !history->publications[i].acked))
+            history->publications[i].expected[who] = false;
     trace(history, "%c %s %s q%u id %d\n", 'A' + who, on ? "subscribes to" : "leaves", model_filters[filter],
           actor->request_qos[filter], id);
     if (on)
         say_subscribe(&actor->client, (unsigned)id, model_filters[filter], actor->request_qos[filter]);
     else
         say_unsubscribe(&actor->client, (unsigned)id, model_filters[filter]);
+}
+
+/* The session may be over before it is resumed, so nothing is owed to it any more. */
+HELPER void change_expiry(struct history *history, int who) {
+    static const char *const packets[] = {"e0 07 00 05 11 00 00 00 00", "e0 07 00 05 11 00 00 00 01",
+                                          "e0 07 00 05 11 00 00 0e 10"};
+    struct actor *actor = &history->actors[who];
+    unsigned which = chance(history, 3);
+
+    trace(history, "%c disconnects, and another expiry: %u\n", 'A' + who, which);
+    say_hex(&actor->client, packets[which]);
+    if (!actor->goes_on) return;
+    actor->confirmed = false;
+    expect_no_more(history, who);
+    for (int i = 0; i < FILTERS; i++)
+        actor->holding[i] = UNSURE;
+    if (which > 0) return;
+    actor->goes_on = false;
+    actor->wants_clean = true; /* it forgets its state now, and a crash may keep the broker's */
+}
+
+HELPER void leave(struct history *history, int who) {
+    struct actor *actor = &history->actors[who];
+
+    if (history->may_will && chance(history, 4) == 0) { /* with will */
+        will_on_cut(history, who);
+        say_hex(&actor->client, actor->version == 5 ? "e0 01 04" : "c1 00");
+    } else {
+        will_on_disconnect(history, who);
+        if (history->may_will && actor->version == 5 && actor->goes_on && chance(history, 4) == 0)
+            change_expiry(history, who);
+        else
+            say_disconnect(&actor->client);
+    }
+    check_end(history, who);
 }
 
 HELPER void act(struct history *history) {
@@ -487,13 +355,11 @@ HELPER void act(struct history *history) {
         return;
     }
     switch (chance(history, 16)) {
-    case 0: hang_up(actor); break;
-    case 1:
-        say_disconnect(&actor->client);
-        check_end(history, who);
-        break;
+    case 0: hang_up(history, who); break;
+    case 1: leave(history, who); break;
     case 2: { /* a second connection takes over; the first hears no more */
         struct client old = actor->client;
+        will_on_cut(history, who);
         actor->welcome = false;
         actor->open = false;
         dial(history, who, false);
@@ -512,7 +378,22 @@ HELPER void act(struct history *history) {
     check_end(history, who);
 }
 
+HELPER void let_pass(struct history *history, uint64_t ms) {
+    pass(&history->world, ms);
+    wills_after_a_while(history);
+}
+
 /* ---- crashes ---- */
+
+HELPER void choose_limits(struct history *history, struct broker_limits *limits) {
+    limits->queue_messages_max = 1 + chance(history, 12);
+    limits->queues_bytes_max = 1000 + chance(history, 20000);
+    limits->subscriptions_per_client = 1 + chance(history, FILTERS);
+    limits->inflight_max = 1 + chance(history, 12);
+    limits->retained_messages_max = 1 + chance(history, 2);
+    limits->sessions_max = ACTORS + 1;
+    limits->session_expiry_max_s = 6 * 24 * 3600 + chance(history, 3600);
+}
 
 HELPER void begin_broker(struct history *history) {
     struct world *world = &history->world;
@@ -522,9 +403,10 @@ HELPER void begin_broker(struct history *history) {
                                              .seed = 42,
                                              .durable = true,
                                              .limits.journal_bytes_max = history->journal_bytes_max};
+    if (history->may_limit) choose_limits(history, &world->options.limits);
     world->broker = broker_new(&world->options, world->now);
     assert_non_null(world->broker);
-    broker_set_wall_offset(world->broker, (int64_t)WALL * 1000);
+    broker_set_wall_offset(world->broker, history->wall_ms);
 }
 
 /* The journal, applied, is the state; and the state, told anew, changes nothing. */
@@ -543,6 +425,18 @@ HELPER void compare_state(struct history *history) {
     memory(history, false);
 }
 
+/* Another broker begins with what the store holds. */
+HELPER void begin_again(struct history *history) {
+    broker_free(history->world.broker);
+    for (int who = 0; who < ACTORS; who++) {
+        client_forget(&history->actors[who].client);
+        history->actors[who].open = history->actors[who].welcome = false;
+    }
+    history->failing = false;
+    begin_broker(history);
+    model_restore(&history->store, history->world.broker, history->world.now);
+}
+
 HELPER void crash(struct history *history) {
     /* Of what the store had in hand some may be on the disk, though nobody was told. */
     trace(history, "crash\n");
@@ -551,18 +445,36 @@ HELPER void crash(struct history *history) {
     for (size_t i = 0; i < history->take_count; i++)
         free(history->takes[i].bytes);
     history->take_count = 0;
-    broker_free(history->world.broker);
-    for (int who = 0; who < ACTORS; who++) {
-        client_forget(&history->actors[who].client);
-        history->actors[who].open = history->actors[who].welcome = false;
-    }
-    history->failing = false;
+    wills_on_crash(history);
     history->world.now += chance(history, 2000);
-    begin_broker(history);
-    model_restore(&history->store, history->world.broker, history->world.now);
+    begin_again(history);
     memory(history, false);
     /* Told anew, the state has other numbers of messages, and is told to the store too. */
     if (chance(history, 2) == 0) compare_state(history);
+}
+
+/* All is written, and the wills of sessions that last are for the next start. */
+HELPER void end_in_order(struct history *history) {
+    if (history->failing) return;
+    trace(history, "the broker ends in order\n");
+    memory(history, true);
+    for (int who = 0; who < ACTORS; who++)
+        will_on_end_in_order(history, who);
+    broker_stop(history->world.broker, history->world.now);
+    write_all(history);
+    history->world.now += chance(history, 2000);
+    begin_again(history);
+    let_pass(history, 0);
+    memory(history, false);
+}
+
+/* By more than what is kept in order by the clock alone. */
+HELPER void set_clock(struct history *history) {
+    int hours = (int)chance(history, 11) - 5;
+
+    trace(history, "the clock is set by %d h\n", hours);
+    history->wall_ms += hours * 3600000;
+    broker_set_wall_offset(history->world.broker, history->wall_ms);
 }
 
 HELPER void store_step(struct history *history) {
@@ -585,6 +497,7 @@ HELPER void history_begin(struct history *history, uint64_t seed) {
     history->seed = seed;
     history->random = seed * 0x9E3779B97F4A7C15ull + 1;
     history->world.now = 1000000000;
+    history->wall_ms = (int64_t)WALL * 1000;
     begin_broker(history);
     for (int who = 0; who < ACTORS; who++) {
         struct actor *actor = &history->actors[who];
@@ -596,6 +509,17 @@ HELPER void history_begin(struct history *history, uint64_t seed) {
     }
 }
 
+HELPER void wait_or_worse(struct history *history) {
+    unsigned kind = history->may_will ? chance(history, 8) : 2;
+
+    if (kind == 0)
+        end_in_order(history);
+    else if (kind == 1)
+        set_clock(history);
+    else
+        let_pass(history, chance(history, 3000));
+}
+
 HELPER void history_step(struct history *history) {
     unsigned kind = chance(history, 100);
 
@@ -604,7 +528,7 @@ HELPER void history_step(struct history *history) {
     else if (kind < 95)
         store_step(history);
     else if (kind < 98)
-        pass(&history->world, chance(history, 3000));
+        wait_or_worse(history);
     else if (kind < 99 || chance(history, 2) == 0)
         crash(history);
     else
@@ -623,7 +547,7 @@ HELPER void settle(struct history *history) {
             write_all(history);
             listen_to(history, who, 10000);
         }
-        pass(&history->world, 10);
+        let_pass(history, 10);
     }
 }
 
@@ -689,7 +613,7 @@ HELPER void check_retained(struct history *history) {
 
 HELPER void history_end(struct history *history) {
     for (int who = 0; who < ACTORS; who++)
-        hang_up(&history->actors[who]);
+        hang_up(history, who);
     for (size_t i = 0; i < history->take_count; i++)
         free(history->takes[i].bytes);
     broker_free(history->world.broker);

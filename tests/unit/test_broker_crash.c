@@ -3,12 +3,20 @@
 
 static struct history history;
 
-static void run(uint64_t seed, unsigned steps, bool may_fail, uint64_t journal_bytes_max, bool may_share) {
+/* What a history has beside clients that come and go, and crashes. */
+struct kind {
+    bool may_fail, may_share, may_will, may_limit;
+    uint64_t journal_bytes_max;
+};
+
+static void run(uint64_t seed, unsigned steps, const struct kind *kind) {
     memset(&history, 0, sizeof history);
-    history.may_fail = may_fail;
-    history.journal_bytes_max = journal_bytes_max;
+    history.may_fail = kind->may_fail;
+    history.journal_bytes_max = kind->journal_bytes_max;
     history.may_retain = true;
-    history.may_share = may_share;
+    history.may_share = kind->may_share;
+    history.may_will = kind->may_will;
+    history.may_limit = history.loses = kind->may_limit;
     history.traced = getenv("HOBNOB_TRACE") != NULL;
     history_begin(&history, seed);
     while (steps-- > 0)
@@ -28,34 +36,50 @@ static uint64_t seeds(uint64_t usual) {
 }
 
 /* HOBNOB_SEED runs one, told step by step with HOBNOB_TRACE, and HOBNOB_SEEDS that many. */
-static void run_all(bool may_fail, uint64_t journal_bytes_max, bool may_share) {
+static void run_all(struct kind kind) {
     const char *one = getenv("HOBNOB_SEED");
     uint64_t first = one != NULL ? strtoull(one, NULL, 10) : 1;
     uint64_t count = one != NULL ? 1 : seeds(400);
 
     for (uint64_t seed = first; seed < first + count; seed++)
-        run(seed, 300, may_fail, journal_bytes_max, may_share);
+        run(seed, 300, &kind);
 }
 
 static void what_is_acknowledged_outlives_crashes(void **state) {
     (void)state;
-    run_all(false, 0, false);
+    run_all((struct kind){0});
 }
 
 static void and_a_store_that_fails_at_times(void **state) {
     (void)state;
-    run_all(true, 0, false);
+    run_all((struct kind){.may_fail = true});
 }
 
 /* So small that it is full at times, and dropped. */
 static void and_a_journal_that_is_lost_at_times(void **state) {
     (void)state;
-    run_all(true, 800, false);
+    run_all((struct kind){.may_fail = true, .journal_bytes_max = 800});
 }
 
 static void and_members_of_groups_that_come_and_go(void **state) {
     (void)state;
-    run_all(false, 0, true);
+    run_all((struct kind){.may_share = true});
+}
+
+static void and_wills_come_when_they_are_due_and_else_never(void **state) {
+    (void)state;
+    run_all((struct kind){.may_will = true});
+}
+
+static void and_so_they_do_with_a_store_that_fails_and_groups(void **state) {
+    (void)state;
+    run_all((struct kind){.may_will = true, .may_fail = true, .may_share = true, .journal_bytes_max = 3000});
+}
+
+/* Others after each crash. */
+static void and_limits_that_are_reached(void **state) {
+    (void)state;
+    run_all((struct kind){.may_will = true, .may_fail = true, .may_share = true, .may_limit = true});
 }
 
 static void and_nothing_is_written_for_what_does_not(void **state) {
@@ -79,6 +103,9 @@ int main(void) {
         cmocka_unit_test(and_a_store_that_fails_at_times),
         cmocka_unit_test(and_a_journal_that_is_lost_at_times),
         cmocka_unit_test(and_members_of_groups_that_come_and_go),
+        cmocka_unit_test(and_wills_come_when_they_are_due_and_else_never),
+        cmocka_unit_test(and_so_they_do_with_a_store_that_fails_and_groups),
+        cmocka_unit_test(and_limits_that_are_reached),
         cmocka_unit_test(and_nothing_is_written_for_what_does_not),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
