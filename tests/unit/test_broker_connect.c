@@ -107,6 +107,7 @@ static void refusals(void **state) {
         expect_end(&client);
     }
     assert_int_equal(counters(&world).connects_accepted, 0);
+    assert_in_range(counters(&world).protocol_errors, 1, sizeof rows / sizeof rows[0]);
     assert_int_equal(counters(&world).sessions, 0);
 }
 

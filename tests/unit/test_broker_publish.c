@@ -264,6 +264,16 @@ static void too_many_open_qos2_publications_are_refused(void **state) {
         say_publish(&a, &(struct publish){.topic = "t", .qos = 2, .id = id});
         expect(&a, "pubrec *");
     }
+    /* What is at QoS 0, or no new one, is no more than there may be. */
+    client_subscribe(&b, "t", 0);
+    say_publish(&a, &(struct publish){.topic = "t", .payload = "zero"});
+    expect(&b, "publish q0 t 'zero'");
+    say_publish(&a, &(struct publish){.topic = "t", .qos = 2, .id = 7, .dup = true});
+    expect(&a, "pubrec 7");
+    say_ack(&a, 6, 7);
+    expect(&a, "pubcomp 7");
+    say_publish(&a, &(struct publish){.topic = "t", .qos = 2, .id = 7});
+    expect(&a, "pubrec 7");
     say_publish(&a, &(struct publish){.topic = "t", .qos = 2, .id = 101});
     expect(&a, "disconnect 93");
     expect_end(&a);

@@ -190,6 +190,15 @@ static void session_expiry_is_capped_and_the_cap_is_told(void **state) {
     assert_int_equal(counters(&world).sessions, 1);
     pass(&world, 1);
     assert_int_equal(counters(&world).sessions, 0);
+    client_open(&world, &b, 5);
+    say_connect(&b, &(struct connect){.id = "b", .properties = "11 0000000a"});
+    expect(&b, "connack present=0 00 21=*"); /* as asked for, so nothing is said of it */
+    say_hex(&b, "e0 07 00 05 11 ffffffff");
+    expect_end(&b);
+    pass(&world, 49999);
+    assert_int_equal(counters(&world).sessions, 1);
+    pass(&world, 1);
+    assert_int_equal(counters(&world).sessions, 0);
 }
 
 static void session_can_live_for_ever(void **state) {

@@ -30,6 +30,25 @@ static void each_publication_goes_to_one_member_in_turn(void **state) {
     }
 }
 
+/* MQTT-4.8.2-3. */
+static void each_member_gets_the_qos_that_it_was_granted(void **state) {
+    (void)state;
+    for (unsigned qos = 0; qos <= 2; qos++) {
+        struct client *const members[] = {&a, &b, &c};
+        for (unsigned granted = 0; granted <= 2; granted++)
+            member(members[granted], granted == 0 ? "a" : granted == 1 ? "b" : "c", false, "$share/g/t", granted);
+        publish_numbers(qos, "t", 1, 3);
+        for (unsigned granted = 0; granted <= 2; granted++) {
+            char got[64];
+            next_packet(members[granted], got, sizeof got);
+            assert_memory_equal(got, "publish q", 9);
+            assert_int_equal(got[9] - '0', qos < granted ? qos : granted);
+            expect_nothing(members[granted]);
+        }
+        client_cut(&a), client_cut(&b), client_cut(&c);
+    }
+}
+
 static void each_group_gets_its_copy_beside_ordinary_subscriptions(void **state) {
     (void)state;
     client_connect(&world, &a, 5, "a");
@@ -88,6 +107,7 @@ static void unsubscribed_member_gets_nothing_more(void **state) {
     client_cut(&b);
     publish(0, "t", "3");
     assert_int_equal(counters(&world).subscriptions, 0);
+    assert_int_equal(counters(&world).shared_subscriptions, 0);
     client_subscribe(&a, "$share/g/t", 0);
     publish(0, "t", "4");
     expect(&a, "publish q0 t '4'");
@@ -294,6 +314,7 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
         TEST(each_publication_goes_to_one_member_in_turn),
+        TEST(each_member_gets_the_qos_that_it_was_granted),
         TEST(each_group_gets_its_copy_beside_ordinary_subscriptions),
         TEST(subscribing_again_replaces_the_options),
         TEST(unsubscribed_member_gets_nothing_more),

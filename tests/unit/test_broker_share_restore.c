@@ -145,6 +145,23 @@ static void what_may_have_come_otherwise_is_not_passed_on(void **state) {
     expect_same_on_disk();
 }
 
+static void nor_is_what_came_through_two_groups(void **state) {
+    (void)state;
+    connect_for(&world, &store, &a, &(struct connect){.id = "a", .resume = true, .properties = AN_HOUR},
+                "connack present=0 00*");
+    subscribe(&a, "$share/g/t");
+    subscribe(&a, "$share/h/t");
+    publish_numbers(1, 1);
+    expect(&a, "publish q1 id=1 t '1'");
+    expect(&a, "publish q1 id=2 t '1'");
+    broker_restarts();
+    connect_lasting(&world, &store, &b, "b", "connack present=0 00*");
+    subscribe(&b, "$share/g/t");
+    pass(&world, 3600000);
+    expect_nothing(&b);
+    expect_same_on_disk();
+}
+
 static void session_that_ends_leaves_the_disk_with_what_others_got(void **state) {
     (void)state;
     connect_lasting(&world, &store, &a, "a", "connack present=0 00*");
@@ -168,11 +185,9 @@ static void session_that_ends_leaves_the_disk_with_what_others_got(void **state)
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(a_group_comes_back_with_its_members),
-        TEST(what_is_passed_on_is_so_on_the_disk_too),
-        TEST(restored_session_that_ends_passes_on_too),
-        TEST(what_may_have_come_otherwise_is_not_passed_on),
-        TEST(session_that_ends_leaves_the_disk_with_what_others_got),
+        TEST(a_group_comes_back_with_its_members),      TEST(what_is_passed_on_is_so_on_the_disk_too),
+        TEST(restored_session_that_ends_passes_on_too), TEST(what_may_have_come_otherwise_is_not_passed_on),
+        TEST(nor_is_what_came_through_two_groups),      TEST(session_that_ends_leaves_the_disk_with_what_others_got),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -49,6 +49,34 @@ static void utf8_is_well_formed_or_refused(void **state) {
     }
 }
 
+/* As section 1.5.4 of MQTT 5.0 and RFC 3629 have it: each code point but the surrogates in its shortest form, and none
+ * in a longer one. */
+static size_t encode(char out[4], unsigned code, size_t size) {
+    static const unsigned char leads[] = {0x00, 0xC0, 0xE0, 0xF0};
+
+    for (size_t i = size; i > 1; i--, code >>= 6)
+        out[i - 1] = (char)(0x80 | (code & 0x3F));
+    out[0] = (char)(leads[size - 1] | code);
+    return size;
+}
+
+static void each_code_point_has_one_form(void **state) {
+    (void)state;
+    for (unsigned code = 0; code <= 0x10FFFF; code++) {
+        size_t shortest = code < 0x80 ? 1 : code < 0x800 ? 2 : code < 0x10000 ? 3 : 4;
+        bool is_text = code != 0 && (code < 0xD800 || code > 0xDFFF);
+        for (size_t size = shortest; size <= 4; size++) {
+            char text[4];
+            encode(text, code, size);
+            if (topic_utf8_valid(text, size) != (is_text && size == shortest)) fail_msg("U+%04X in %zu", code, size);
+        }
+    }
+    for (unsigned code = 0x110000; code <= 0x1FFFFF; code += 0x1001) {
+        char text[4];
+        assert_false(topic_utf8_valid(text, encode(text, code, 4)));
+    }
+}
+
 static void names_and_filters(void **state) {
     static const struct {
         const char *text;
@@ -221,6 +249,7 @@ static void intersect_and_cover_agree_with_all_names(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(utf8_is_well_formed_or_refused),
+        cmocka_unit_test(each_code_point_has_one_form),
         cmocka_unit_test(names_and_filters),
         cmocka_unit_test(size_and_depth_have_a_limit),
         cmocka_unit_test(shared_and_wildcards_are_recognised),
