@@ -1,5 +1,5 @@
-/* Table 2-4 of MQTT 5.0, written down a second time: which property may stand in which packet, how often, and with which
- * values. */
+/* Table 2-4 of MQTT 5.0, written down a second time: which property may stand in which packet, how often, and with
+ * which values. */
 #include "mqtt_client.h"
 
 static struct world world;
@@ -134,7 +134,7 @@ static void expect_refusal(unsigned expected, enum place place, const char *prop
 /* What comes of one that the table allows: it is taken, but for those that only a server may send, or that need what
  * these clients have not agreed on. */
 static unsigned when_allowed(enum place place, unsigned id) {
-    if (place == AUTH) return 0x82;                 /* MQTT-4.12.0-7 */
+    if (place == AUTH) return 0x82;                  /* MQTT-4.12.0-7 */
     if (place == PUBLISH && id == 0x0B) return 0x82; /* MQTT-3.3.4-6 */
     if (place == CONNECT && id == 0x15) return 0x8C; /* MQTT-4.12.0-1 */
     if (place == CONNECT && id == 0x16) return 0x82; /* section 3.1.2.11.10: data without a method */
@@ -149,7 +149,7 @@ static void a_property_stands_only_where_the_table_says(void **state) {
             bool allowed = strchr(table[i].in, *place) != NULL;
             char properties[64];
             snprintf(properties, sizeof properties, "%02x %s", table[i].id, table[i].value);
-            expect_refusal(allowed ? when_allowed((enum place)*place, table[i].id) : 0x81, (enum place)*place,
+            expect_refusal(allowed ? when_allowed((enum place) * place, table[i].id) : 0x81, (enum place) * place,
                            properties);
         }
     }
@@ -165,7 +165,7 @@ static void no_other_identifier_is_one(void **state) {
         }
         snprintf(properties, sizeof properties, "%02x 01 00 00 00 00", id);
         for (const char *place = places; *place != '\0'; place++)
-            expect_refusal(0x81, (enum place)*place, properties);
+            expect_refusal(0x81, (enum place) * place, properties);
     }
     expect_refusal(0x81, PUBLISH, "8100 01"); /* Payload Format Indicator, padded */
     expect_refusal(0x81, PUBLISH, "8101 01");
@@ -180,7 +180,7 @@ static void no_property_but_those_of_users_comes_twice(void **state) {
             if (strchr(table[i].in, *place) == NULL) continue;
             snprintf(properties, sizeof properties, "%02x %s 26 0000 0000 %02x %s", table[i].id, table[i].value,
                      table[i].id, table[i].value);
-            expect_refusal(table[i].id == 0x26 ? when_allowed((enum place)*place, 0x26) : 0x82, (enum place)*place,
+            expect_refusal(table[i].id == 0x26 ? when_allowed((enum place) * place, 0x26) : 0x82, (enum place) * place,
                            properties);
         }
     }
@@ -193,7 +193,7 @@ static void values_out_of_range_are_protocol_errors(void **state) {
             char properties[64];
             if (strchr(table[i].in, *place) == NULL || table[i].bad == NULL) continue;
             snprintf(properties, sizeof properties, "%02x %s", table[i].id, table[i].bad);
-            expect_refusal(table[i].id == 0x23 ? 0x94 : 0x82, (enum place)*place, properties);
+            expect_refusal(table[i].id == 0x23 ? 0x94 : 0x82, (enum place) * place, properties);
         }
     }
 }
@@ -211,7 +211,7 @@ static void values_cut_short_are_malformed(void **state) {
                 snprintf(properties, sizeof properties, "%02x", table[i].id);
                 for (size_t at = 0; at < size; at++)
                     snprintf(properties + 2 + 2 * at, 3, "%02x", value.bytes[at]);
-                expect_refusal(0x81, (enum place)*place, properties);
+                expect_refusal(0x81, (enum place) * place, properties);
             }
         }
     }
@@ -231,14 +231,14 @@ static void text_is_well_formed_in_every_packet(void **state) {
             if (strchr(table[i].in, *place) == NULL || !is_text(id)) continue;
             for (size_t n = 0; n < sizeof ill / sizeof *ill; n++) {
                 snprintf(properties, sizeof properties, "%02x 0003 %s %s", id, ill[n], id == 0x26 ? "0000" : "");
-                expect_refusal(0x81, (enum place)*place, properties);
+                expect_refusal(0x81, (enum place) * place, properties);
                 if (id != 0x26) continue;
                 snprintf(properties, sizeof properties, "26 0001 6b 0003 %s", ill[n]);
-                expect_refusal(0x81, (enum place)*place, properties);
+                expect_refusal(0x81, (enum place) * place, properties);
             }
             for (size_t n = 0; n < sizeof well / sizeof *well; n++) {
                 snprintf(properties, sizeof properties, "%02x 0003 %s %s", id, well[n], id == 0x26 ? "0000" : "");
-                expect_refusal(when_allowed((enum place)*place, id), (enum place)*place, properties);
+                expect_refusal(when_allowed((enum place) * place, id), (enum place) * place, properties);
             }
         }
     }
@@ -254,6 +254,22 @@ static void variable_byte_integers_are_short(void **state) {
     expect_refusal(0, SUBSCRIBE, "0b 80808001");
 }
 
+/* What has no payload ends with its properties. */
+static void nothing_follows_the_properties(void **state) {
+    static const char *const rows[] = {"40 05 0001 00 00 00", "50 05 0001 00 00 00",           "62 05 0001 00 00 00",
+                                       "70 05 0001 00 00 00", "40 09 0001 00 03 1f0000 00 00", "e0 03 00 00 00",
+                                       "f0 03 19 00 00"};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct client client;
+        client_connect(&world, &client, 5, "bad");
+        say_hex(&client, rows[i]);
+        expect(&client, "disconnect 81");
+        expect_end(&client);
+    }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
@@ -264,6 +280,7 @@ int main(void) {
         TEST(values_cut_short_are_malformed),
         TEST(text_is_well_formed_in_every_packet),
         TEST(variable_byte_integers_are_short),
+        TEST(nothing_follows_the_properties),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

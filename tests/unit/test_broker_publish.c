@@ -36,32 +36,6 @@ static void publication_reaches_at_the_lower_qos(void **state) {
     }
 }
 
-static void payload_of_any_size_passes_unchanged(void **state) {
-    static const size_t sizes[] = {0, 1, 100, 1024, 1025, 5000, 100000, 1000000};
-    (void)state;
-
-    client_subscribe(&b, "t", 0);
-    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
-        size_t total = 3 + 1 + sizes[i];
-        uint8_t *bytes = malloc(total + 5);
-        struct packet head = {.size = 0};
-        put8(&head, 0x30);
-        put_length(&head, total);
-        put_text(&head, "t");
-        put8(&head, 0);
-        memcpy(bytes, head.bytes, head.size);
-        for (size_t j = 0; j < sizes[i]; j++)
-            bytes[head.size + j] = (uint8_t)(j * 7 + i);
-        say_bytes(&a, bytes, head.size + sizes[i]);
-        b.got_at = b.got_size;
-        client_read(&b);
-        assert_int_equal(b.got_size - b.got_at, head.size + sizes[i]);
-        assert_memory_equal(b.got + b.got_at, bytes, head.size + sizes[i]);
-        b.got_at = b.got_size;
-        free(bytes);
-    }
-}
-
 static void properties_pass_unchanged_and_in_order(void **state) {
     (void)state;
     client_subscribe(&b, "t", 0);
@@ -548,7 +522,6 @@ int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin_a_b, end)
     const struct CMUnitTest tests[] = {
         TEST(publication_reaches_at_the_lower_qos),
-        TEST(payload_of_any_size_passes_unchanged),
         TEST(properties_pass_unchanged_and_in_order),
         TEST(v311_receiver_gets_no_properties),
         TEST(repeated_qos2_packet_is_routed_once),

@@ -1,5 +1,5 @@
-/* Maximum Packet Size of a client (MQTT 5.0 sections 3.1.2.11.4, 3.3.4): a packet of just that size is sent, a larger
- * one is not, and what becomes of it then. */
+/* Packets of every size pass; and the Maximum Packet Size of a client (MQTT 5.0 section 3.1.2.11.4): a packet of just
+ * that size is sent, a larger one is not, and what becomes of it then. */
 #include "mqtt_client.h"
 
 static struct world world;
@@ -157,13 +157,70 @@ static void a_reason_string_comes_if_it_fits(void **state) {
     }
 }
 
+static void payload_of_any_size_passes_unchanged(void **state) {
+    /* Those with 4 bytes before them where the length of the packet gets one byte longer are among them. */
+    static const size_t sizes[] = {0,    1,     100,   123,    124,     1024,    1025,
+                                   5000, 16379, 16380, 100000, 1000000, 2097147, 2097148};
+    (void)state;
+
+    client_connect(&world, &b, 5, "b");
+    client_subscribe(&b, "t", 0);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        size_t total = 3 + 1 + sizes[i];
+        uint8_t *bytes = malloc(total + 5);
+        struct packet head = {.size = 0};
+        put8(&head, 0x30);
+        put_length(&head, total);
+        put_text(&head, "t");
+        put8(&head, 0);
+        memcpy(bytes, head.bytes, head.size);
+        for (size_t j = 0; j < sizes[i]; j++)
+            bytes[head.size + j] = (uint8_t)(j * 7 + i);
+        say_bytes(&a, bytes, head.size + sizes[i]);
+        b.got_at = b.got_size;
+        client_read(&b);
+        assert_int_equal(b.got_size - b.got_at, head.size + sizes[i]);
+        assert_memory_equal(b.got + b.got_at, bytes, head.size + sizes[i]);
+        b.got_at = b.got_size;
+        free(bytes);
+    }
+}
+
+/* Their length takes one byte more from 128 and from 16,384 on. */
+static void properties_of_any_size_pass_unchanged(void **state) {
+    static const size_t sizes[] = {127, 128, 129, 5000, 16383, 16384, 16385, 65000};
+    (void)state;
+
+    client_connect(&world, &b, 5, "b");
+    client_subscribe(&b, "t", 0);
+    for (size_t i = 0; i < sizeof sizes / sizeof sizes[0]; i++) {
+        size_t value_size = sizes[i] - 5, length_size = sizes[i] < 128 ? 1 : sizes[i] < 16384 ? 2 : 3;
+        struct packet head = {.size = 0};
+        uint8_t *bytes;
+        put8(&head, 0x30);
+        put_length(&head, 3 + length_size + sizes[i]);
+        put_text(&head, "t");
+        put_length(&head, sizes[i]);
+        put_hex(&head, "26 0000");
+        put16(&head, (unsigned)value_size);
+        bytes = malloc(head.size + value_size);
+        memcpy(bytes, head.bytes, head.size);
+        memset(bytes + head.size, 'p', value_size);
+        say_bytes(&a, bytes, head.size + value_size);
+        client_read(&b);
+        assert_int_equal(b.got_size - b.got_at, head.size + value_size);
+        assert_memory_equal(b.got + b.got_at, bytes, head.size + value_size);
+        b.got_at = b.got_size;
+        free(bytes);
+    }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
     const struct CMUnitTest tests[] = {
-        TEST(a_publication_of_the_very_size_is_sent),
-        TEST(what_is_too_large_is_as_if_completed),
-        TEST(a_smaller_maximum_holds_for_what_waits),
-        TEST(a_reason_string_comes_if_it_fits),
+        TEST(a_publication_of_the_very_size_is_sent), TEST(what_is_too_large_is_as_if_completed),
+        TEST(a_smaller_maximum_holds_for_what_waits), TEST(a_reason_string_comes_if_it_fits),
+        TEST(payload_of_any_size_passes_unchanged),   TEST(properties_of_any_size_pass_unchanged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
