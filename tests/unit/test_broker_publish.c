@@ -68,9 +68,11 @@ static void repeated_qos2_packet_is_routed_once(void **state) {
     say_publish(&a, &(struct publish){.topic = "t", .payload = "x", .qos = 2, .id = 9});
     expect(&a, "pubrec 9");
     expect(&b, "publish q0 t 'x'");
-    say_publish(&a, &(struct publish){.topic = "t", .payload = "x", .qos = 2, .id = 9, .dup = true});
-    expect(&a, "pubrec 9");
-    expect_nothing(&b);
+    for (int dup = 0; dup < 2; dup++) { /* whatever it says of itself, and whatever it has in it */
+        say_publish(&a, &(struct publish){.topic = dup ? "t" : "u", .payload = "x", .qos = 2, .id = 9, .dup = dup});
+        expect(&a, "pubrec 9");
+        expect_nothing(&b);
+    }
     say_ack(&a, 6, 9);
     expect(&a, "pubcomp 9");
     say_ack(&a, 6, 9);
