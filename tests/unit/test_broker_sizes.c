@@ -157,6 +157,33 @@ static void a_reason_string_comes_if_it_fits(void **state) {
     }
 }
 
+/* MQTT-3.1.2-24: CONNACK, SUBACK and UNSUBACK of just that size are sent; where they are larger there is no way on. */
+static void answers_of_the_very_size_are_sent(void **state) {
+    static const char connack[] = "connack present=0 00 21=100 27=16777216 22=32";
+    (void)state;
+
+    for (unsigned more = 0; more < 2; more++) {
+        for (unsigned what = 0; what < 2; what++) {
+            struct packet body = {.size = 0}, packet;
+            b_connects(30, 100);
+            put_hex(&body, "0007 00");
+            for (unsigned n = 0; n < 25 + more; n++) /* 5 bytes before the codes */
+                put_hex(&body, what == 0 ? "0001 74 00" : "0001 74");
+            packet = packet_of(what == 0 ? 0x82 : 0xA2, &body);
+            say(&b, &packet);
+            expect(&b, more ? "disconnect 97" : what == 0 ? "suback 7 00 00*" : "unsuback 7 00 11*");
+            client_cut(&b);
+        }
+        client_connect(&world, &b, 5, "b"); /* clean */
+        client_cut(&b);
+        client_open(&world, &b, 5);
+        say_connect(&b, &(struct connect){.id = "c", .properties = more ? "27 0000000f" : "27 00000010"});
+        expect(&b, more ? "" : connack);
+        assert_int_equal(broker_client_ended(world.broker, b.handle), more);
+        client_cut(&b);
+    }
+}
+
 static void payload_of_any_size_passes_unchanged(void **state) {
     /* Those with 4 bytes before them where the length of the packet gets one byte longer are among them. */
     static const size_t sizes[] = {0,    1,     100,   123,    124,     1024,    1025,
@@ -220,7 +247,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(a_publication_of_the_very_size_is_sent), TEST(what_is_too_large_is_as_if_completed),
         TEST(a_smaller_maximum_holds_for_what_waits), TEST(a_reason_string_comes_if_it_fits),
-        TEST(payload_of_any_size_passes_unchanged),   TEST(properties_of_any_size_pass_unchanged),
+        TEST(answers_of_the_very_size_are_sent),      TEST(payload_of_any_size_passes_unchanged),
+        TEST(properties_of_any_size_pass_unchanged),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
