@@ -7,10 +7,13 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "daemon/listening.h"
 #include "daemon/store.h"
+
+#define ROOM_MIN (1024u * 1024u) /* bytes */
 
 /* NULL if files can be made in the folder, else why not. */
 static const char *not_writable(const char *folder) {
@@ -72,6 +75,22 @@ static void check_database(struct check *check) {
     }
 }
 
+/* A start writes some pages, and needs room for them. */
+static void check_room(struct check *check, bool is_there) {
+    struct statvfs disk;
+    char *path = strdup(check->config->data_dir);
+    if (path == NULL) return;
+    const bool known = statvfs(is_there ? path : dirname(path), &disk) == 0;
+    const unsigned long long left = known ? (unsigned long long)disk.f_bavail * disk.f_frsize : ROOM_MIN;
+    if (left < ROOM_MIN)
+        config_fault_add(
+            check->faults, true, check->config->data_dir_line,
+            "data_dir %s is on a disk with %llu KiB left: what a broker keeps, and its start, may not find "
+            "room; make some, or write another data_dir",
+            check->config->data_dir, left / 1024);
+    free(path);
+}
+
 static void check_data_dir(struct check *check) {
     const struct config *config = check->config;
     struct config_faults *faults = check->faults;
@@ -86,10 +105,12 @@ static void check_data_dir(struct check *check) {
         config_fault_add(faults, false, config->data_dir_line,
                          "data_dir %s cannot be %s: %s; %s, or write another data_dir", config->data_dir,
                          is_there ? "written" : "made", why,
-                         is_there ? "let the user that runs hobnobd write there (chown)"
-                                  : "make the folder above it for the user that runs hobnobd");
-    else if (is_there)
-        check_database(check);
+                         is_there && store_is_read_only(config->data_dir) ? "mount it for writing"
+                         : is_there ? "let the user that runs hobnobd write there (chown)"
+                                    : "make the folder above it for the user that runs hobnobd");
+    else
+        check_room(check, is_there);
+    if (is_there && why == NULL) check_database(check);
 }
 
 /* ---- listeners ---- */

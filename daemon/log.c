@@ -1,11 +1,15 @@
 #include "daemon/log.h"
 
+#include "daemon/log_stream.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
+
+#define LAST_WAIT_MS 500 /* for who reads standard error, at the end */
 
 /* A token bucket in thousandths of a line. */
 struct allowance {
@@ -17,20 +21,11 @@ struct allowance {
 
 struct log {
     struct log_options options;
+    struct log_stream stream; /* standard error, if nothing else was asked for */
     size_t event_count;
     struct allowance events[LOG_EVENTS_MAX + 1]; /* the last is shared by what does not fit */
     uint64_t suppressed;
 };
-
-static void write_stderr(void *context, const char *line, size_t size) {
-    (void)context;
-    while (size > 0) { /* a full pipe blocks: losing lines would be worse than waiting for the reader */
-        const ssize_t written = write(STDERR_FILENO, line, size);
-        if (written <= 0) return;
-        line += written;
-        size -= (size_t)written;
-    }
-}
 
 static int64_t system_wall_ms(void *context) {
     (void)context;
@@ -43,13 +38,42 @@ struct log *log_new(const struct log_options *options) {
     struct log *log = calloc(1, sizeof(*log));
     if (log == NULL) return NULL;
     log->options = *options;
-    if (log->options.write == NULL) log->options.write = write_stderr;
+    log->stream.file = STDERR_FILENO;
     if (log->options.wall_ms == NULL) log->options.wall_ms = system_wall_ms;
     return log;
 }
 
 void log_free(struct log *log) {
+    if (log == NULL) return;
+    log_stream_flush(&log->stream, LAST_WAIT_MS);
+    log_stream_deinit(&log->stream);
     free(log);
+}
+
+static void write_line(struct log *log, const char *line, size_t size) {
+    if (log->options.write != NULL)
+        log->options.write(log->options.context, line, size);
+    else
+        log_stream_write(&log->stream, line, size);
+}
+
+bool log_waits(const struct log *log) {
+    return log_stream_waits(&log->stream);
+}
+
+void log_flush(struct log *log) {
+    const uint64_t lost = log->stream.lost;
+    log_stream_flush(&log->stream, 0);
+    if (lost == 0 || log_stream_waits(&log->stream)) return;
+    log->stream.lost = 0;
+    log->suppressed += lost;
+    log_text(log, LOG_LEVEL_WARNING, "log",
+             "%llu lines were lost: nobody has read standard error for a while; see who reads it (a pipe, the journal)",
+             (unsigned long long)lost);
+}
+
+void log_plain(struct log *log, const char *text) {
+    write_line(log, text, strlen(text));
 }
 
 bool log_wants(const struct log *log, enum log_level level) {
@@ -178,7 +202,7 @@ static void finish(struct log *log, struct allowance *allowance, struct line *li
         allowance->suppressed = 0;
     }
     line->text[line->size++] = '\n';
-    log->options.write(log->options.context, line->text, line->size);
+    write_line(log, line->text, line->size);
 }
 
 void log_line(struct log *log, enum log_level level, const char *event, ...) {

@@ -35,7 +35,13 @@ struct log_options {
 
 /* NULL when memory is short. */
 struct log *log_new(const struct log_options *options);
+/* Waits a moment for who reads standard error. */
 void log_free(struct log *log);
+
+/* Standard error that nobody reads stops nobody: lines wait (log_stream.h), and log_flush() is to be called some times
+ * a second as long as any do. Of those that were lost meanwhile the first line after that says how many. */
+bool log_waits(const struct log *log);
+void log_flush(struct log *log);
 
 /* Pairs of key and value (const char *, both), ended by NULL:
  *   log_line(log, LOG_LEVEL_INFO, "listening", "what", "mqtt", "address", text, NULL);
@@ -44,6 +50,9 @@ void log_line(struct log *log, enum log_level level, const char *event, ...) __a
 /* The same with one pair, text="...", made as printf does. */
 void log_text(struct log *log, enum log_level level, const char *event, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+
+/* Text as it is, for who started the program; it ends in a newline. */
+void log_plain(struct log *log, const char *text);
 
 bool log_wants(const struct log *log, enum log_level level);
 uint64_t log_suppressed(const struct log *log); /* lines left out since the start */

@@ -1,4 +1,5 @@
 /* hobnobd: the broker of one site. */
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -15,8 +16,9 @@ static const char usage[] = "usage: hobnobd [--check] [CONFIG.yaml]\n"
                             "\n"
                             "Runs an MQTT broker in the foreground and logs to standard error. SIGTERM and\n"
                             "SIGINT tell clients and the federation, and end it; SIGHUP reads the\n"
-                            "certificates under tls anew. Without CONFIG.yaml: a single broker in memory,\n"
-                            "MQTT on 127.0.0.1:1883, admin on 127.0.0.1:9100.\n"
+                            "certificates under tls anew, SIGUSR1 and SIGUSR2 put a line with the state\n"
+                            "into the log. Without CONFIG.yaml: a single broker in memory, MQTT on\n"
+                            "127.0.0.1:1883, admin on 127.0.0.1:9100.\n"
                             "\n"
                             "  --check         reads the configuration, the files it names and what data_dir\n"
                             "                  keeps, looks at the ports, and changes nothing; prints each\n"
@@ -76,6 +78,20 @@ static void print_faults(FILE *out, const char *file, const struct config_faults
     }
 }
 
+/* A socket or the database would get the number of one that is closed, and the log be written into it. */
+static void open_standard_files(void) {
+    for (int file = 0; file <= 2; file++)
+        if (fcntl(file, F_GETFD) < 0 && open("/dev/null", O_RDWR) != file) return;
+}
+
+/* Nothing but SIGTERM and SIGINT ends it (and what asks for a core: SIGQUIT). To those that mean something to it
+ * signals.c listens; SIGXFSZ is what a limit of file size (ulimit -f) sends, and then the write has failed, too. */
+static void ignore_signals(void) {
+    static const int signals[] = {SIGPIPE, SIGXFSZ, SIGUSR1, SIGUSR2};
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++)
+        signal(signals[i], SIG_IGN);
+}
+
 /* Each client is a descriptor, and the soft limit is often a historic 1,024. */
 static void raise_file_limit(void) {
     struct rlimit limit;
@@ -84,13 +100,21 @@ static void raise_file_limit(void) {
     setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+static bool say(const char *text) {
+    if (fputs(text, stdout) >= 0 && fflush(stdout) == 0 && !ferror(stdout)) return true;
+    fputs("hobnobd: standard output cannot be written: see what it leads to (a full disk, a closed pipe)\n", stderr);
+    return false;
+}
+
 static int run(const struct config *config, const struct identity *identity, struct tls_certificates *certificates) {
     char error[SERVER_ERROR_MAX] = "";
     struct log *log = log_new(&(struct log_options){.level = config->log_level});
-    signal(SIGPIPE, SIG_IGN);
+    char line[SERVER_ERROR_MAX + 16];
     raise_file_limit();
     const bool good = log != NULL && server_run(config, identity, certificates, log, error);
-    if (!good) fprintf(stderr, "hobnobd: %s\n", error[0] != '\0' ? error : "memory is short: give the machine more");
+    snprintf(line, sizeof(line), "hobnobd: %s\n", error[0] != '\0' ? error : "memory is short: give the machine more");
+    if (!good && log != NULL) log_plain(log, line);
+    if (log == NULL) fputs(line, stderr);
     log_free(log);
     return good ? EXIT_GOOD : EXIT_NO;
 }
@@ -123,14 +147,11 @@ static int check_or_run(const struct arguments *arguments) {
 
 int main(int argc, char **argv) {
     struct arguments arguments = {0};
+    open_standard_files();
     if (!read_arguments(argc, argv, &arguments)) return EXIT_USAGE;
-    if (arguments.help) {
-        fputs(usage, stdout);
-        return EXIT_GOOD;
-    }
-    if (arguments.version) {
-        puts("hobnobd " HOBNOB_VERSION);
-        return EXIT_GOOD;
-    }
-    return check_or_run(&arguments);
+    if (arguments.help) return say(usage) ? EXIT_GOOD : EXIT_NO;
+    if (arguments.version) return say("hobnobd " HOBNOB_VERSION "\n") ? EXIT_GOOD : EXIT_NO;
+    if (!arguments.check) ignore_signals();
+    const int status = check_or_run(&arguments);
+    return !arguments.check || say("") ? status : EXIT_NO;
 }

@@ -12,7 +12,9 @@
 #include "daemon/datagrams.h"
 #include "daemon/descriptors.h"
 #include "daemon/memory.h"
+#include "daemon/notify.h"
 #include "daemon/resolver.h"
+#include "daemon/signals.h"
 #include "daemon/storing.h"
 #include "daemon/web.h"
 
@@ -20,6 +22,9 @@
 #define LEAVE_MAX_MS 6000u /* from SIGTERM to the end, whatever the others do */
 #define LEAVE_CHECK_MS 20u
 #define ALONE_MS 10000u    /* after which it is said that nobody has answered */
+#define LATE_MS 50u        /* the loop has been away */
+#define HOLD_MAX_MS 1000u  /* and the same time between two of them */
+#define LOG_RETRY_MS 100u  /* while who reads the log takes nothing */
 #define CLOSE_MAX_MS 2000u /* for handles to close; then a DNS lookup hangs in its thread */
 
 uint64_t server_now_ms(const struct server *server) {
@@ -114,14 +119,29 @@ void server_tell_wall(struct server *server) {
     server->wall_told_ms = wall_ms;
 }
 
+/* After a pause (SIGSTOP, a machine that slept) what came meanwhile is read before anybody's time is over: libuv runs
+ * timers first. Not for long, as a loop that is always late must tick all the same. */
+static bool is_held(struct server *server) {
+    const uint64_t now_ms = server_now_ms(server);
+    const uint64_t late_ms = now_ms > server->timer_due_ms ? now_ms - server->timer_due_ms : 0;
+    if (late_ms < LATE_MS || now_ms < server->hold_until_ms + HOLD_MAX_MS) return false;
+    server->hold_until_ms = now_ms + (late_ms < HOLD_MAX_MS ? late_ms : HOLD_MAX_MS);
+    return true;
+}
+
 static void on_timer(uv_timer_t *timer) {
     struct server *server = timer->data;
+    const bool hold = is_held(server);
     server->timer_due_ms = UINT64_MAX;
+    if (hold) return; /* the prepare that follows sets it anew */
     node_tick(server->node, server_now_ms(server));
 }
 
 static void set_timer(struct server *server) {
-    const uint64_t now_ms = server_now_ms(server), due_ms = node_deadline_ms(server->node);
+    const uint64_t now_ms = server_now_ms(server);
+    uint64_t due_ms = node_deadline_ms(server->node);
+    if (due_ms < server->hold_until_ms) due_ms = server->hold_until_ms;
+    if (log_waits(server->log) && due_ms > now_ms + LOG_RETRY_MS) due_ms = now_ms + LOG_RETRY_MS;
     if (due_ms == server->timer_due_ms) return;
     server->timer_due_ms = due_ms;
     if (due_ms == UINT64_MAX)
@@ -158,6 +178,7 @@ static void on_prepare(uv_prepare_t *prepare) {
         storing_turn(server->storing); /* first, so that the disk works while we write */
         clients_flush(server->clients);
     } while (storing_turn(server->storing));
+    log_flush(server->log);
     set_timer(server);
 }
 
@@ -167,7 +188,7 @@ static void close_handle(void *handle) {
     if (!uv_is_closing(handle)) uv_close(handle, NULL);
 }
 
-static void end(struct server *server) {
+void server_end(struct server *server) {
     if (server->ended) return;
     server->ended = true;
     server->ready = false;
@@ -179,8 +200,7 @@ static void end(struct server *server) {
     close_handle(&server->prepare);
     close_handle(&server->timer);
     close_handle(&server->leave_timer);
-    for (size_t i = 0; i < 3; i++)
-        close_handle(&server->signals[i]);
+    signals_close(server);
 }
 
 static void on_leave_timer(uv_timer_t *timer) {
@@ -190,12 +210,13 @@ static void on_leave_timer(uv_timer_t *timer) {
     if (!all_done && passed_ms < LEAVE_MAX_MS) return;
     log_text(server->log, LOG_LEVEL_INFO, "ended", "%s",
              all_done ? "left in order" : "not everything was told in time");
-    end(server);
+    server_end(server);
 }
 
-static void leave(struct server *server, const char *signal_name) {
+void server_leave(struct server *server, const char *signal_name) {
     log_text(server->log, LOG_LEVEL_INFO, "leaving", "%s: clients are told, and the federation; once more ends at once",
              signal_name);
+    notify_system("STOPPING=1");
     server->leaving = true;
     server->ready = false;
     server->leave_since_ms = server_now_ms(server);
@@ -203,39 +224,6 @@ static void leave(struct server *server, const char *signal_name) {
     web_stop_listening(server->web);
     node_leave(server->node, server_now_ms(server));
     uv_timer_start(&server->leave_timer, on_leave_timer, LEAVE_CHECK_MS, LEAVE_CHECK_MS);
-}
-
-/* Certificates are renewed often, and clients that are connected need not notice. */
-static void reload(struct server *server) {
-    const struct config *config = server->config;
-    struct config_faults faults = {0};
-    char line[CONFIG_FAULT_LINE_MAX];
-    tls_certificates_read(server->certificates, config, server_wall_ms() / 1000, &faults);
-    for (size_t i = 0; i < faults.count; i++) {
-        config_fault_format(&faults.items[i], config->file != NULL ? config->file : "hobnobd", line, sizeof(line));
-        log_text(server->log, faults.items[i].warning ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, "reload", "%s", line);
-    }
-    if (config->tls.cert.path == NULL)
-        log_text(server->log, LOG_LEVEL_WARNING, "reload",
-                 "nothing to read anew: there is no tls.cert, and all else needs a restart of hobnobd");
-    else if (faults.errors > 0)
-        log_text(server->log, LOG_LEVEL_ERROR, "reload", "the certificates in use stay as they were");
-    else
-        log_text(server->log, LOG_LEVEL_INFO, "reload",
-                 "new TLS connections use the certificates as they are now; all else in the configuration needs a "
-                 "restart of hobnobd");
-}
-
-static void on_signal(uv_signal_t *handle, int number) {
-    struct server *server = handle->data;
-    if (number == SIGHUP) {
-        reload(server);
-    } else if (!server->leaving) {
-        leave(server, number == SIGTERM ? "SIGTERM" : "SIGINT");
-    } else {
-        log_text(server->log, LOG_LEVEL_INFO, "ended", "at once, on a second signal");
-        end(server);
-    }
 }
 
 /* ---- the start ---- */
@@ -287,17 +275,12 @@ static bool make_node(struct server *server, char error[SERVER_ERROR_MAX]) {
 }
 
 static void start_handles(struct server *server) {
-    static const int signals[3] = {SIGTERM, SIGINT, SIGHUP};
     server->prepare.data = server->timer.data = server->leave_timer.data = server;
     server->timer_due_ms = UINT64_MAX;
     uv_prepare_init(server->loop, &server->prepare);
     uv_timer_init(server->loop, &server->timer);
     uv_timer_init(server->loop, &server->leave_timer);
-    for (size_t i = 0; i < 3; i++) {
-        server->signals[i].data = server;
-        uv_signal_init(server->loop, &server->signals[i]);
-        uv_signal_start(&server->signals[i], on_signal, signals[i]);
-    }
+    signals_start(server);
 }
 
 static bool start_federation(struct server *server, char error[SERVER_ERROR_MAX]) {
@@ -375,7 +358,7 @@ static void on_close_late(uv_timer_t *timer) {
  * the process must end under it, for even a return from main would wait for its thread. */
 static void drain(struct server *server) {
     uv_timer_t guard;
-    end(server);
+    server_end(server);
     uv_timer_init(server->loop, &guard);
     uv_timer_start(&guard, on_close_late, CLOSE_MAX_MS, 0);
     uv_unref((uv_handle_t *)&guard);
@@ -399,6 +382,7 @@ bool server_run(const struct config *config, const struct identity *identity, st
     if (started) {
         server.ready = true;
         log_start(&server);
+        notify_system("READY=1");
         uv_run(&loop, UV_RUN_DEFAULT);
     }
     drain(&server);
@@ -408,6 +392,7 @@ bool server_run(const struct config *config, const struct identity *identity, st
     storing_free(server.storing);
     if (uv_loop_close(&loop) != 0) {
         log_text(log, LOG_LEVEL_WARNING, "ended", "with work still under way");
+        log_free(log);
         _exit(started ? 0 : 1);
     }
     return started;

@@ -28,6 +28,7 @@ struct resolver;
 struct storing;
 struct web;
 
+#define SIGNALS 5u            /* that are listened to */
 #define SERVER_ERROR_MAX 800u /* bytes of a one-line error that names the remedy */
 
 struct server {
@@ -53,9 +54,10 @@ struct server {
     uv_prepare_t prepare;
     uv_timer_t timer;       /* node_deadline_ms() */
     uint64_t timer_due_ms;  /* what it is set to; UINT64_MAX if it is not */
+    uint64_t hold_until_ms; /* no ticks before that */
     uv_timer_t leave_timer; /* after SIGTERM */
     uint64_t leave_since_ms;
-    uv_signal_t signals[3];
+    uv_signal_t signals[SIGNALS];
     bool alone_told;      /* that nobody has answered since the start, or that it need not be said */
     int64_t wall_told_ms; /* the last reading that the node was given */
 };
@@ -72,6 +74,11 @@ void server_tell_wall(struct server *server);
 bool server_serves(const struct server *server, char text[SERVER_REASON_MAX]);
 /* Hands over what the cores have made: node_pump(). */
 void server_pump(struct server *server);
+
+/* Begins to tell clients and the federation; the end comes by itself, in LEAVE_MAX_MS. */
+void server_leave(struct server *server, const char *signal_name);
+/* At once. */
+void server_end(struct server *server);
 
 /* Runs until a signal ends it: true then. False if it could not start, and then error is one line that names the
  * remedy. Everything is freed. */

@@ -4,11 +4,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 
 #define RETRY_MS 1000u
 #define HANGS_MS 30000u /* a slow card takes seconds */
 #define STOP_MS 10000u  /* for store_close() to end the thread, where nobody did so before */
+
+/* Often the system itself did so, after an error of the disk. */
+bool store_is_read_only(const char *dir) {
+    struct statvfs disk;
+    return statvfs(dir, &disk) == 0 && (disk.f_flag & ST_RDONLY) != 0;
+}
 
 /* SQLite would write the log into the file when it closes it, and delete the log. */
 static void leave_as_it_is(const struct store_connection *connection) {
@@ -16,11 +24,30 @@ static void leave_as_it_is(const struct store_connection *connection) {
         sqlite3_db_config(connection->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 }
 
+/* Limits of the process, which SQLite has no words for. */
+static bool explain_limits(const char *dir, int result, int cause, char error[STORE_ERROR_MAX]) {
+    struct rlimit size;
+    if (result == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur != RLIM_INFINITY) {
+        snprintf(error, STORE_ERROR_MAX,
+                 "data_dir %s cannot be written, as no file may become larger than %llu KiB here: raise that limit "
+                 "(LimitFSIZE= in a systemd unit, ulimit -f in a shell)",
+                 dir, (unsigned long long)size.rlim_cur / 1024);
+        return true;
+    }
+    if ((result & 0xff) != SQLITE_CANTOPEN || (cause != EMFILE && cause != ENFILE)) return false;
+    snprintf(error, STORE_ERROR_MAX,
+             "data_dir %s: out of file descriptors: raise the limit of open files (LimitNOFILE= in a systemd unit, "
+             "ulimit -n in a shell)",
+             dir);
+    return true;
+}
+
 void store_explain(const struct store *store, const struct store_connection *connection, int result,
                    char error[STORE_ERROR_MAX]) {
     const char *dir = store->dir;
-    const bool over_quota = connection->database != NULL && sqlite3_system_errno(connection->database) == EDQUOT;
-    switch ((result & 0xff) == SQLITE_IOERR && over_quota ? SQLITE_FULL : result & 0xff) {
+    const int cause = connection->database != NULL ? sqlite3_system_errno(connection->database) : 0;
+    if (explain_limits(dir, result, cause, error)) return;
+    switch ((result & 0xff) == SQLITE_IOERR && cause == EDQUOT ? SQLITE_FULL : result & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
         snprintf(error, STORE_ERROR_MAX,
@@ -41,10 +68,9 @@ void store_explain(const struct store *store, const struct store_connection *con
     case SQLITE_CANTOPEN:
     case SQLITE_READONLY:
     case SQLITE_PERM:
-        snprintf(error, STORE_ERROR_MAX,
-                 "data_dir %s cannot be written: let the user that runs hobnobd write there (chown), or write another "
-                 "data_dir",
-                 dir);
+        snprintf(error, STORE_ERROR_MAX, "data_dir %s cannot be written: %s, or write another data_dir", dir,
+                 store_is_read_only(dir) ? "its file system is mounted read-only, mount it for writing"
+                                         : "let the user that runs hobnobd write there (chown)");
         break;
     case SQLITE_NOMEM:
         snprintf(error, STORE_ERROR_MAX, "data_dir %s: memory is short: give the machine more", dir);

@@ -40,6 +40,9 @@ struct store *store_open(const char *data_dir, enum store_sync sync, char error[
 enum store_inspected { STORE_SOUND, STORE_BAD, STORE_USED };
 enum store_inspected store_inspect(const char *data_dir, int *holder, char error[STORE_ERROR_MAX]);
 
+/* Whether the file system that the folder is on is mounted read-only. */
+bool store_is_read_only(const char *dir);
+
 /* Stops the thread if it runs (store_stop), and closes the file. NULL is fine. */
 void store_close(struct store *store);
 

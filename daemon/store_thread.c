@@ -370,7 +370,8 @@ bool store_start(struct store *store, void (*wake)(void *context), void *context
     uv_cond_init(&thread->ended_now);
     store->thread = thread;
     if (uv_thread_create(&thread->thread, run, thread) == 0) return true;
-    snprintf(error, STORE_ERROR_MAX, "the storage thread cannot be started: raise the limit of processes (ulimit -u)");
+    snprintf(error, STORE_ERROR_MAX,
+             "the storage thread cannot be started: raise the limit of processes (ulimit -u) or of memory (ulimit -v)");
     thread->ended = true;
     store_thread_free(store);
     return false;

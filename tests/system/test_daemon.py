@@ -1,14 +1,18 @@
 """hobnobd as an administrator meets it: faults named with their remedy, an orderly end, the admin port, the tables of hobnob."""
 import contextlib
+import fcntl
 import json
 import os
 import re
+import resource
 import signal
 import socket
 import sqlite3
+import subprocess
+import time
 
 from clients import MosquittoSub, Paho, Raw, mosquitto_pub, raw_connect
-from harness import HOBNOBD, PATIENCE_S, PATIENT, THREE, Broker, SystemTest, environment, free_ports, hobnob, run, wait_until
+from harness import HOBNOBD, MORTAL, PATIENCE_S, PATIENT, THREE, Broker, SystemTest, environment, free_ports, hobnob, run, wait_until
 
 
 def single(test, name="solo", more=""):
@@ -240,10 +244,176 @@ class OrderlyEnd(SystemTest):
         self.assertIn(broker.stop(signal.SIGTERM, 5), (0, 1))
         self.assertEqual(broker.faults(), [])
 
+    def test_other_signals_end_nothing_and_some_say_something(self):
+        broker = single(self, more="data_dir: data\n")
+        broker.start()
+        client = self.closing(Paho(broker))
+        client.subscribe("a", qos=1)
+        for number in (signal.SIGUSR1, signal.SIGUSR2, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGHUP, signal.SIGWINCH, signal.SIGTSTP, signal.SIGCONT):
+            os.kill(broker.process.pid, number)
+        for name in ("SIGUSR1", "SIGUSR2"):
+            line, = wait_until(f"the log answers {name}", lambda: broker.log_lines("info state", f"{name}: clients 1, sessions 1, subscriptions 1"))
+            self.assertIn("writes each change as it comes, 0 bytes wait", line)
+        mosquitto_pub(broker, "a", b"goes on", 1)
+        client.wait_count(1)
+        self.assertEqual(broker.stop(), 0)
+
+    def test_a_limit_of_file_size_is_a_full_disk_and_no_end(self):
+        broker = single(self, more="data_dir: data\n")
+        broker.start()
+        client = self.closing(Paho(broker))
+        client.subscribe("a/#", qos=1)
+        resource.prlimit(broker.process.pid, resource.RLIMIT_FSIZE, ((broker.folder / "data" / "hobnob.db").stat().st_size, resource.RLIM_INFINITY))
+        filler = self.closing(Paho(broker))
+        for i in range(20):
+            filler.publish(f"r/{i}", b"x" * 10000, 1, retain=True, wait=False)
+        wait_until("the log names the limit", lambda: broker.log_lines("error store", "no file may become larger than", "ulimit -f"))
+        mosquitto_pub(broker, "a/b", b"goes on")
+        client.wait_count(1)
+        resource.prlimit(broker.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        wait_until("it recovers", lambda: broker.log_lines("info store", "writes again"))
+        self.assertEqual(broker.stop(), 0)
+
+    def test_clients_that_spoke_in_time_outlive_a_pause_of_the_broker(self):
+        broker = single(self)
+        broker.start()
+        clients = [self.closing(Raw(broker)) for _ in range(300)]
+        for i, client in enumerate(clients):
+            client.send(raw_connect(f"c{i}", keep_alive_s=3))
+        for client in clients:
+            self.assertEqual(client.packet()[0], 0x20)
+        os.kill(broker.process.pid, signal.SIGSTOP)
+        end = time.monotonic() + 6
+        while time.monotonic() < end:  # each tells in time that it is there, and nobody hears it
+            for client in clients:
+                client.send(b"\xc0\0")
+            time.sleep(1)
+        os.kill(broker.process.pid, signal.SIGCONT)
+        for client in clients:
+            self.assertEqual(client.packet(), (0xD0, b""))
+
+    def test_systemd_is_told(self):
+        broker = single(self)
+        path = broker.folder / "notify"
+        with contextlib.closing(socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)) as listener:
+            listener.bind(str(path))
+            listener.settimeout(PATIENCE_S)
+            os.environ["NOTIFY_SOCKET"] = str(path)
+            try:
+                broker.start()
+            finally:
+                del os.environ["NOTIFY_SOCKET"]
+            self.assertEqual(listener.recv(100), b"READY=1")
+            self.assertEqual(broker.stop(), 0)
+            self.assertEqual(listener.recv(100), b"STOPPING=1")
+
     def test_alone_it_ends_in_a_moment(self):
         fed = self.federation()
         fed["edge-1"].start()
         self.assertEqual(fed["edge-1"].stop(timeout_s=7), 0)
+
+
+class Hosts(SystemTest):
+    """Hosts that give less than one would like."""
+
+    def begin(self, broker, script, **options):
+        self.addCleanup(lambda: (process.kill(), process.wait(10)))
+        process = subprocess.Popen([*MORTAL, "sh", "-c", f'{script}', "sh", str(HOBNOBD), str(broker.config)], env=environment(), **options)
+        return process
+
+    def serves(self, broker):
+        wait_until("it serves", lambda: broker.ready())
+        client = self.closing(Paho(broker))
+        client.subscribe("a", qos=1)
+        mosquitto_pub(broker, "a", b"hello", 1)
+        client.wait_count(1)
+
+    def test_standard_files_may_be_closed_or_full(self):
+        for where in ("<&-", "<&- >&- 2>&-", ">/dev/full 2>&1"):
+            with self.subTest(where):
+                broker = single(self, more="data_dir: data\n")
+                process = self.begin(broker, f'exec "$1" "$2" {where}')
+                self.serves(broker)
+                for name, taken in (("0", "/dev/null"), ("2", "/dev/null")) if where == "<&- >&- 2>&-" else ():
+                    self.assertEqual(os.readlink(f"/proc/{process.pid}/fd/{name}"), taken)
+                process.terminate()
+                self.assertEqual(process.wait(PATIENCE_S), 0)
+        done = run("sh", "-c", f'"{HOBNOBD}" --check "{broker.config}" >/dev/full', env=environment())
+        self.assertEqual((done.returncode, done.stderr), (1, "hobnobd: standard output cannot be written: see what it leads to (a full disk, a closed pipe)\n"))
+
+    def test_a_log_that_nobody_reads_stops_nobody(self):
+        broker = single(self, more="log: {level: debug}\n")
+        ends = os.pipe()
+        fcntl.fcntl(ends[1], fcntl.F_SETPIPE_SZ, 4096)
+        process = self.begin(broker, 'exec "$1" "$2"', stderr=ends[1])
+        os.close(ends[1])
+        wait_until("it serves", lambda: broker.ready())
+        for _ in range(40):
+            mosquitto_pub(broker, "x", b"x")
+        self.serves(broker)
+        with open(ends[0], "rb") as log:
+            lines = [log.readline() for _ in range(60)]
+            self.assertTrue(all(re.match(rb"20\d\d-\S+Z (info|debug) .*\n$", line) for line in lines), lines)
+            process.terminate()
+            self.assertIn(b"left in order", log.read())
+            self.assertEqual(process.wait(PATIENCE_S), 0)
+
+        fcntl.fcntl((ends := os.pipe())[1], fcntl.F_SETPIPE_SZ, 4096)
+        process = self.begin(broker, 'exec "$1" "$2"', stderr=ends[1])
+        self.serves(broker)
+        for _ in range(20):
+            mosquitto_pub(broker, "x", b"x")
+        process.terminate()
+        self.assertEqual(process.wait(PATIENCE_S), 0)  # nobody ever read it
+        os.close(ends[0])
+        os.close(ends[1])
+
+    def test_few_descriptors(self):
+        for limit in (8, 11, 13, 20, 64):
+            with self.subTest(limit):
+                broker = single(self, more="data_dir: data\n")
+                done = run("sh", "-c", f'ulimit -n {limit}; exec "{HOBNOBD}" "{broker.config}"', env=environment())
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn("raise the limit of open files", done.stderr.splitlines()[-1])
+
+    def test_a_file_system_that_is_read_only(self):
+        if os.geteuid() != 0:
+            self.skipTest("mounting takes root")
+        broker = single(self, more="data_dir: data\n")
+        (broker.folder / "data").mkdir()
+        script = f'mount -t tmpfs none "{broker.folder}/data" && mount -o remount,ro "{broker.folder}/data"; "{HOBNOBD}" --check "{broker.config}"; "{HOBNOBD}" "{broker.config}"'
+        done = run("unshare", "-m", "sh", "-c", script, env=environment())
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, "data cannot be written: Read-only file system; mount it for writing")
+        self.assertRegex(done.stderr, "data cannot be written: its file system is mounted read-only, mount it for writing")
+
+    def test_a_full_disk_at_the_start(self):
+        if os.geteuid() != 0:
+            self.skipTest("mounting takes root")
+        broker = single(self, more="data_dir: data\n")
+        (broker.folder / "data").mkdir()
+        script = f'mount -t tmpfs -o size=256k none "{broker.folder}/data"; cat /dev/zero > "{broker.folder}/data/fill"; "{HOBNOBD}" --check "{broker.config}"; "{HOBNOBD}" "{broker.config}"'
+        done = run("unshare", "-m", "sh", "-c", script, env=environment())
+        self.assertEqual(done.returncode, 1)
+        self.assertRegex(done.stdout, "warning: data_dir .*data is on a disk with 0 KiB left: .* make some")
+        self.assertRegex(done.stderr, "is on a full disk: make room there")
+
+    def test_no_ipv6_no_hosts_file_and_no_host_name(self):
+        if os.geteuid() != 0:
+            self.skipTest("namespaces like these take root")
+        broker = single(self)
+        hosts = 'mount --bind /dev/null /etc/hosts; '
+        for listen, before, words in (('"[::1]:1883"', "sysctl -qw net.ipv6.conf.all.disable_ipv6=1; ", "[::1]:1883 is no address of this host: write one that is"),
+                                      ("localhost:1883", hosts, "the host localhost is unknown")):
+            broker.config.write_text(f"name: solo\nlisten: {{mqtt: {listen}}}\n")
+            done = run("unshare", "-nmu", "sh", "-c", f'ip link set lo up; {before}"{HOBNOBD}" "{broker.config}"', env=environment())
+            self.assertEqual(done.returncode, 1, done.stderr)
+            self.assertIn(words, done.stderr)
+        broker.config.write_text("name: solo\nlisten: {mqtt: 127.0.0.1:1883}\n")
+        script = (f'ip link set lo up; {hosts}hostname ""; "{HOBNOBD}" "{broker.config}" & broker=$!; '
+                  'for i in $(seq 300); do mosquitto_pub -h 127.0.0.1 -t up -m x 2>/dev/null && break; sleep 0.02; done; mosquitto_pub -h 127.0.0.1 -t a -q 1 -m x && echo served; kill $broker; wait $broker')
+        done = run("unshare", "-nmu", "sh", "-c", script, env=environment())
+        self.assertEqual((done.returncode, done.stdout), (0, "served\n"), done.stderr)
 
 
 class Alone(SystemTest):
