@@ -7,6 +7,7 @@
 
 #include "daemon/check.h"
 #include "daemon/listening.h"
+#include "daemon/memory.h"
 #include "daemon/nearest.h"
 #include "daemon/server.h"
 
@@ -111,6 +112,7 @@ static int run(const struct config *config, const struct identity *identity, str
     struct log *log = log_new(&(struct log_options){.level = config->log_level});
     char line[SERVER_ERROR_MAX + 16];
     raise_file_limit();
+    memory_keep_freed();
     const bool good = log != NULL && server_run(config, identity, certificates, log, error);
     snprintf(line, sizeof(line), "hobnobd: %s\n", error[0] != '\0' ? error : "memory is short: give the machine more");
     if (!good && log != NULL) log_plain(log, line);

@@ -11,8 +11,9 @@
 
 #include "daemon/server.h"
 
-#define TRIM_EVERY_MS 1000u /* giving memory back walks the whole heap */
-#define SHORT_CHECK_MS 100u /* while it is short, the loop wakes up to see whether it still is */
+#define KEPT_BYTES (16 * 1024 * 1024) /* of the heap's free end: the largest packet by default */
+#define TRIM_EVERY_MS 1000u           /* giving memory back walks the whole heap */
+#define SHORT_CHECK_MS 100u           /* while it is short, the loop wakes up to see whether it still is */
 
 struct memory {
     struct server *server;
@@ -88,6 +89,11 @@ uint64_t memory_default_max(void) {
     }
     const uint64_t machine = (uint64_t)sysconf(_SC_PHYS_PAGES) * (uint64_t)sysconf(_SC_PAGESIZE);
     return least(machine, memory_group_max(text, "/sys/fs/cgroup")) / 2;
+}
+
+void memory_keep_freed(void) {
+    mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
+    mallopt(M_MMAP_THRESHOLD, KEPT_BYTES);
 }
 
 /* ---- measuring ---- */

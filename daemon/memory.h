@@ -18,6 +18,10 @@ uint64_t memory_group_max(const char *text, const char *root);
 /* Half of what the machine or the group has. */
 uint64_t memory_default_max(void);
 
+/* Before there are threads: what is freed stays in the heap up to the size of a large packet. The system would take it
+ * back, and give it anew page by page, with each of them. */
+void memory_keep_freed(void);
+
 /* Short from max on, and again in order once it is a twentieth below it, so that it does not go to and fro. */
 bool memory_is_short(uint64_t resident, uint64_t max, bool was_short);
 
