@@ -175,20 +175,28 @@ int record_write(struct record_buffer *buffer, const struct record *record) {
     return 0;
 }
 
-size_t record_read(const uint8_t *bytes, size_t size, struct record *out) {
-    struct record record = {0};
-    struct walk walk = {.purpose = READ};
+size_t record_peek(const uint8_t *bytes, size_t size, enum record_type *type) {
     uint32_t own_size;
 
     if (size < HEAD_SIZE) return 0;
     memcpy(&own_size, bytes + SIZE_AT, sizeof own_size);
     if (own_size < HEAD_SIZE || own_size > size) return 0;
     if (bytes[TYPE_AT] < RECORD_RESET || bytes[TYPE_AT] > RECORD_TYPE_MAX) return 0;
-    record.type = bytes[TYPE_AT];
+    *type = bytes[TYPE_AT];
+    return own_size;
+}
+
+/* Many are read for each publication, so the large struct is filled in its place and not copied. */
+size_t record_read(const uint8_t *bytes, size_t size, struct record *out) {
+    struct walk walk = {.purpose = READ};
+    enum record_type type;
+    const size_t own_size = record_peek(bytes, size, &type);
+
+    if (own_size == 0) return 0;
+    memset(out, 0, sizeof *out);
+    out->type = type;
     walk.at = bytes + HEAD_SIZE;
     walk.left = own_size - HEAD_SIZE;
-    pass_fields(&walk, &record);
-    if (walk.unsound || walk.left > 0) return 0;
-    *out = record;
-    return own_size;
+    pass_fields(&walk, out);
+    return walk.unsound || walk.left > 0 ? 0 : own_size;
 }

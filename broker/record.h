@@ -90,8 +90,11 @@ struct record_buffer {
 };
 /* Appends; -1 when memory is short, or a record is larger than 4 GiB, and nothing changed. */
 int record_write(struct record_buffer *buffer, const struct record *record);
+/* How many bytes the record at bytes takes by its head, and its type; 0 if they are not the whole of one. Its fields
+ * may be unsound. */
+size_t record_peek(const uint8_t *bytes, size_t size, enum record_type *type);
 /* The record at bytes, its views borrowed from there; returns how many bytes it takes, 0 if they are not a whole and
- * sound record. */
+ * sound record; *out is undefined then. */
 size_t record_read(const uint8_t *bytes, size_t size, struct record *out);
 
 #endif

@@ -5,22 +5,25 @@
 #include <assert.h>
 #include <stdlib.h>
 
-static bool key_of(const struct record *record, uint64_t *number, bool *queued) {
-    switch (record->type) {
+enum key { KEY_NONE, KEY_MESSAGE, KEY_QUEUED };
+
+static enum key key_kind(enum record_type type) {
+    switch (type) {
     case RECORD_MESSAGE:
-    case RECORD_MESSAGE_END:
-        *queued = false;
-        *number = record->message;
-        return true;
+    case RECORD_MESSAGE_END: return KEY_MESSAGE;
     case RECORD_QUEUED:
     case RECORD_SENT:
     case RECORD_RELEASED:
-    case RECORD_DONE:
-        *queued = true;
-        *number = record->position;
-        return true;
-    default: return false;
+    case RECORD_DONE: return KEY_QUEUED;
+    default: return KEY_NONE;
     }
+}
+
+static bool key_of(const struct record *record, uint64_t *number, bool *queued) {
+    const enum key kind = key_kind(record->type);
+    *queued = kind == KEY_QUEUED;
+    *number = *queued ? record->position : record->message;
+    return kind != KEY_NONE;
 }
 
 /* The entry of the key, or the free slot where it belongs. */
@@ -64,36 +67,34 @@ static uint64_t largest(uint64_t highest, const struct record *record) {
     return record->position > highest ? record->position : highest;
 }
 
-/* Counts the records, and those that have a key. */
-static bool count_records(struct store_plan *plan, const struct broker_span *batch, size_t count, size_t *keys) {
+/* Those that have a key. */
+static size_t count_keys(const struct broker_span *batch, size_t count) {
+    size_t keys = 0;
     for (size_t i = 0; i < count; i++) {
-        for (size_t at = 0; at < batch[i].size;) {
-            struct record record;
-            uint64_t number;
-            bool queued;
-            const size_t size = record_read(batch[i].bytes + at, batch[i].size - at, &record);
-            if (size == 0) return false;
-            at += size;
-            plan->records++;
-            plan->highest = largest(plan->highest, &record);
-            *keys += key_of(&record, &number, &queued);
-        }
+        enum record_type type;
+        size_t size;
+        for (size_t at = 0; (size = record_peek(batch[i].bytes + at, batch[i].size - at, &type)) > 0; at += size)
+            keys += key_kind(type) != KEY_NONE;
     }
-    return true;
+    return keys;
 }
 
 bool store_plan_make(struct store_plan *plan, const struct broker_span *batch, size_t count) {
-    size_t keys = 0, slots = 16;
+    const size_t keys = count_keys(batch, count);
+    size_t slots = 16;
     *plan = (struct store_plan){0};
-    if (!count_records(plan, batch, count, &keys)) return false;
     while (slots < keys * 2)
         slots *= 2;
     plan->entries = calloc(slots, sizeof(*plan->entries));
     plan->mask = slots - 1;
-    for (size_t i = 0; i < count && plan->entries != NULL; i++) {
+    for (size_t i = 0; i < count; i++) {
         struct record record;
-        for (size_t at = 0; at < batch[i].size;) {
-            at += record_read(batch[i].bytes + at, batch[i].size - at, &record);
+        size_t size;
+        for (size_t at = 0; at < batch[i].size; at += size) {
+            size = record_read(batch[i].bytes + at, batch[i].size - at, &record);
+            if (size == 0) return false;
+            plan->records++;
+            plan->highest = largest(plan->highest, &record);
             note(plan, &record);
         }
     }
@@ -124,12 +125,12 @@ bool store_plan_saves(const struct store_plan *plan, struct record *record) {
 bool store_find_reset(const struct broker_span *batch, size_t count, size_t *span, size_t *offset) {
     bool found = false;
     for (size_t i = 0; i < count; i++) {
-        struct record record;
+        enum record_type type;
         size_t size;
         for (size_t at = 0; at < batch[i].size; at += size) {
-            size = record_read(batch[i].bytes + at, batch[i].size - at, &record);
+            size = record_peek(batch[i].bytes + at, batch[i].size - at, &type);
             if (size == 0) return found;
-            if (record.type != RECORD_RESET) continue;
+            if (type != RECORD_RESET) continue;
             *span = i;
             *offset = at;
             found = true;

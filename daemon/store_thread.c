@@ -384,8 +384,8 @@ static void drop_waiting(struct store_thread *thread) {
 }
 
 static bool begins_anew(const struct broker_journal *journal) {
-    struct record record;
-    return record_read(journal->bytes, journal->size, &record) > 0 && record.type == RECORD_RESET;
+    enum record_type type;
+    return record_peek(journal->bytes, journal->size, &type) > 0 && type == RECORD_RESET;
 }
 
 void store_give(struct store *store, const struct broker_journal *journal) {
