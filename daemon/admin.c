@@ -49,7 +49,8 @@ static void write_metrics(const struct server *server, struct text *body) {
                               .name = server->config->name,
                               .uptime_ms = server_now_ms(server) - server->started_ms,
                               .ready = server_serves(server, reason),
-                              .log_suppressed = log_suppressed(server->log)};
+                              .log_suppressed = log_suppressed(server->log),
+                              .turns = server->turns.counters};
     struct link_info *links = list_links(broker, &metrics.link_count);
     if (links == NULL) {
         body->failed = true;

@@ -268,26 +268,64 @@ static void write_memory(const struct memory_state *memory, struct text *out) {
     text_add(out, "hobnob_memory_short %d\n", memory->is_short ? 1 : 0);
 }
 
-static void write_seconds(const char *name, uint64_t us, struct text *out) {
-    text_add(out, "%s %" PRIu64 ".%06" PRIu64 "\n", name, us / 1000000, us % 1000000);
+static void write_seconds(const char *name, const char *suffix, uint64_t us, struct text *out) {
+    text_add(out, "%s%s %" PRIu64 ".%06" PRIu64 "\n", name, suffix, us / 1000000, us % 1000000);
+}
+
+struct histogram {
+    const char *name, *help;
+    const uint32_t *bounds_us; /* bucket_count of them, the last for all above */
+    const uint64_t *buckets;
+    size_t bucket_count;
+    uint64_t count, sum_us, max_us;
+    const char *max_name, *max_help;
+};
+
+static void write_histogram(const struct histogram *histogram, struct text *out) {
+    uint64_t count = 0;
+    head(out, histogram->name, "histogram", histogram->help);
+    for (size_t i = 0; i < histogram->bucket_count - 1; i++) {
+        const uint32_t bound_us = histogram->bounds_us[i];
+        count += histogram->buckets[i];
+        text_add(out, "%s_bucket{le=\"%" PRIu32 ".%04" PRIu32 "\"} %" PRIu64 "\n", histogram->name, bound_us / 1000000,
+                 bound_us % 1000000 / 100, count);
+    }
+    text_add(out, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", histogram->name, histogram->count);
+    write_seconds(histogram->name, "_sum", histogram->sum_us, out);
+    text_add(out, "%s_count %" PRIu64 "\n", histogram->name, histogram->count);
+    head(out, histogram->max_name, GAUGE, histogram->max_help);
+    write_seconds(histogram->max_name, "", histogram->max_us, out);
+}
+
+static void write_turns(const struct turns_counters *turns, struct text *out) {
+    write_histogram(&(struct histogram){.name = "hobnob_turn_seconds",
+                                        .help = "How long turns of the loop took, in which nobody else is served.",
+                                        .bounds_us = turns_bucket_us,
+                                        .buckets = turns->buckets,
+                                        .bucket_count = TURNS_BUCKETS,
+                                        .count = turns->count,
+                                        .sum_us = turns->us,
+                                        .max_us = turns->us_max,
+                                        .max_name = "hobnob_turn_seconds_max",
+                                        .max_help = "The longest turn since the start."},
+                    out);
 }
 
 static void write_store(const struct store_state *store, struct text *out) {
-    uint64_t count = 0;
     head(out, "hobnob_store_failing", GAUGE, "1 while the store cannot write.");
     text_add(out, "hobnob_store_failing %d\n", store->failing ? 1 : 0);
     write_rows(store_rows, COUNT(store_rows), store, out);
-    head(out, "hobnob_store_commit_seconds", "histogram", "How long commits took.");
-    for (size_t i = 0; i < STORE_BUCKETS - 1; i++) {
-        count += store->commit_buckets[i];
-        text_add(out, "hobnob_store_commit_seconds_bucket{le=\"%" PRIu32 ".%04" PRIu32 "\"} %" PRIu64 "\n",
-                 store_bucket_us[i] / 1000000, store_bucket_us[i] % 1000000 / 100, count);
-    }
-    text_add(out, "hobnob_store_commit_seconds_bucket{le=\"+Inf\"} %" PRIu64 "\n", store->commits);
-    write_seconds("hobnob_store_commit_seconds_sum", store->commit_us, out);
-    text_add(out, "hobnob_store_commit_seconds_count %" PRIu64 "\n", store->commits);
-    head(out, "hobnob_store_commit_seconds_max", GAUGE, "The longest commit since the start.");
-    write_seconds("hobnob_store_commit_seconds_max", store->commit_us_max, out);
+    write_histogram(&(struct histogram){.name = "hobnob_store_commit_seconds",
+                                        .help = "How long commits took.",
+                                        .bounds_us = store_bucket_us,
+                                        .buckets = store->commit_buckets,
+                                        .bucket_count = STORE_BUCKETS,
+                                        .count = store->commits,
+                                        .sum_us = store->commit_us,
+                                        .max_us = store->commit_us_max,
+                                        .max_name = "hobnob_store_commit_seconds_max",
+                                        .max_help = "The longest commit since the start."},
+                    out);
 }
 
 void metrics_write(const struct metrics *metrics, struct text *out) {
@@ -306,6 +344,7 @@ void metrics_write(const struct metrics *metrics, struct text *out) {
          "Log lines left out since their event had used up its allowance.");
     text_add(out, "hobnob_log_suppressed_total %" PRIu64 "\n", metrics->log_suppressed);
     write_memory(&metrics->memory, out);
+    write_turns(&metrics->turns, out);
     write_rows(broker_rows, COUNT(broker_rows), &metrics->broker, out);
     write_limits(&metrics->broker, out);
     write_rows(peering_rows, COUNT(peering_rows), &metrics->peering, out);

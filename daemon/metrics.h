@@ -11,6 +11,7 @@
 #include "daemon/memory.h"
 #include "daemon/store.h"
 #include "daemon/text.h"
+#include "daemon/turns.h"
 #include "daemon/web.h"
 #include "gossip/gossip.h"
 
@@ -22,6 +23,7 @@ struct metrics {
     bool ready;
     uint64_t log_suppressed;
     struct memory_state memory;
+    struct turns_counters turns;
     struct broker_counters broker;
     struct peering_counters peering;
     struct web_counters web;

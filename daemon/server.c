@@ -180,6 +180,7 @@ static void on_prepare(uv_prepare_t *prepare) {
     } while (storing_turn(server->storing));
     log_flush(server->log);
     set_timer(server);
+    turns_end(&server->turns);
 }
 
 /* ---- the end ---- */
@@ -197,6 +198,7 @@ void server_end(struct server *server) {
     datagrams_close(server->datagrams);
     resolver_close(server->resolver);
     if (server->web != NULL) web_stop(server->web);
+    turns_close(&server->turns);
     close_handle(&server->prepare);
     close_handle(&server->timer);
     close_handle(&server->leave_timer);
@@ -277,6 +279,7 @@ static bool make_node(struct server *server, char error[SERVER_ERROR_MAX]) {
 static void start_handles(struct server *server) {
     server->prepare.data = server->timer.data = server->leave_timer.data = server;
     server->timer_due_ms = UINT64_MAX;
+    turns_start(&server->turns, server->loop);
     uv_prepare_init(server->loop, &server->prepare);
     uv_timer_init(server->loop, &server->timer);
     uv_timer_init(server->loop, &server->leave_timer);

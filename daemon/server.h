@@ -20,6 +20,7 @@
 #include "daemon/log.h"
 #include "daemon/node.h"
 #include "daemon/tls_certificates.h"
+#include "daemon/turns.h"
 
 struct clients;
 struct datagrams;
@@ -44,6 +45,7 @@ struct server {
     struct resolver *resolver;   /* bootstrap names; NULL for a broker alone */
     struct web *web;             /* links, admin */
     struct memory *memory;
+    struct turns turns;
     uint64_t started_ms; /* server_now_ms() at start */
     uint64_t epoch;
     bool ready;   /* all listeners and the store serve (/readyz) */

@@ -24,6 +24,7 @@ static struct metrics full(void) {
                             .ready = true,
                             .log_suppressed = 2,
                             .memory = {.resident = 21, .max = 22, .is_short = true},
+                            .turns = {.count = 9, .us = 61005000, .us_max = 60007000, .buckets = {4, 2, 0, 1, 0, 2}},
                             .broker = {.clients_connected = 5,
                                        .bytes_sent = 6,
                                        .at_limit = {[BROKER_AT_CLIENTS_MAX] = 31, [BROKER_AT_MEMORY_BYTES_MAX] = 32}},
@@ -62,6 +63,13 @@ static void every_number_stands_under_its_name(void **state) {
         "hobnob_memory_bytes 21",
         "hobnob_memory_bytes_max 22",
         "hobnob_memory_short 1",
+        "hobnob_turn_seconds_bucket{le=\"0.0050\"} 4",
+        "hobnob_turn_seconds_bucket{le=\"0.5000\"} 7",
+        "hobnob_turn_seconds_bucket{le=\"2.0000\"} 7",
+        "hobnob_turn_seconds_bucket{le=\"+Inf\"} 9",
+        "hobnob_turn_seconds_sum 61.005000",
+        "hobnob_turn_seconds_count 9",
+        "hobnob_turn_seconds_max 60.007000",
         "hobnob_limit_reached_total{limit=\"clients_max\"} 31",
         "hobnob_limit_reached_total{limit=\"memory_bytes_max\"} 32",
         "hobnob_links_up 1",
@@ -97,6 +105,15 @@ static size_t name_size(const char *at) {
     return size;
 }
 
+/* The sample's name, without what those of a histogram end in. */
+static size_t family_size(const char *line, const char *name) {
+    static const char *const ends[] = {"_bucket{le=", "_sum ", "_count "};
+    size_t size = strlen(name);
+    for (size_t i = 0; i < 3; i++)
+        if (strncmp(line + size, ends[i], strlen(ends[i])) == 0) return name_size(line) - name_size(ends[i]);
+    return name_size(line);
+}
+
 /* Each sample follows HELP and TYPE of its own name, no name has two such heads, and _total stands for counters alone.
  */
 static void every_metric_has_one_head_and_its_samples_together(void **state) {
@@ -104,6 +121,7 @@ static void every_metric_has_one_head_and_its_samples_together(void **state) {
     char *text = written(&metrics), *end = text + strlen(text);
     char name[128] = "", seen[16384] = " ";
     size_t heads = 0;
+    bool is_histogram = false;
     (void)state;
     assert_int_equal(end[-1], '\n');
     for (char *line = text, *next; line < end; line = next) {
@@ -121,12 +139,16 @@ static void every_metric_has_one_head_and_its_samples_together(void **state) {
         } else if (strncmp(line, "# TYPE ", 7) == 0) {
             bool total = strlen(name) > 6 && strcmp(name + strlen(name) - 6, "_total") == 0;
             char expected[160];
-            snprintf(expected, sizeof expected, "# TYPE %s %s\n", name, total ? "counter" : "gauge");
+            is_histogram = strncmp(next - strlen(" histogram\n"), " histogram\n", strlen(" histogram\n")) == 0;
+            snprintf(expected, sizeof expected, "# TYPE %s %s\n", name,
+                     total          ? "counter"
+                     : is_histogram ? "histogram"
+                                    : "gauge");
             assert_memory_equal(line, expected, strlen(expected));
         } else {
-            assert_int_equal(name_size(line), strlen(name));
+            assert_int_equal(is_histogram ? family_size(line, name) : name_size(line), strlen(name));
             assert_memory_equal(line, name, strlen(name));
-            assert_true(line[strlen(name)] == ' ' || line[strlen(name)] == '{');
+            assert_true(line[name_size(line)] == ' ' || line[name_size(line)] == '{');
             assert_true(isdigit((unsigned char)next[-2]));
         }
     }
