@@ -177,15 +177,22 @@ static void pong(struct connection *connection, const uint8_t *bytes, size_t siz
     frames_put(connection, frame, head_size + size);
 }
 
+/* Most clients put each packet into a frame of its own. So the payloads are moved together, over the heads that were
+ * before them, and given at once. */
 static size_t take_frames(struct connection *connection, uint8_t *bytes, size_t size) {
-    size_t at = 0, part;
+    size_t at = 0, gathered = 0, part;
     share_begin(connection);
     while (at < size && (part = share_part(connection)) > 0) {
         struct websocket_piece piece;
         const enum websocket_event event =
-            websocket_read(connection->layers->websocket, bytes + at, size - at, part, &piece);
+            websocket_read(connection->layers->websocket, bytes + at, size - at, part - gathered, &piece);
         at += piece.used;
-        if (event == WEBSOCKET_BYTES) share_give(connection, piece.bytes, piece.size);
+        if (event == WEBSOCKET_BYTES) memmove(bytes + gathered, piece.bytes, piece.size);
+        if (event == WEBSOCKET_BYTES) gathered += piece.size;
+        if (gathered == part || at == size || (event != WEBSOCKET_BYTES && event != WEBSOCKET_NOTHING)) {
+            if (gathered > 0) share_give(connection, bytes, gathered);
+            gathered = 0;
+        }
         if (event == WEBSOCKET_PING) pong(connection, piece.bytes, piece.size);
         if (event == WEBSOCKET_CLOSE) end_websocket(connection, piece.close_code);
         if (event == WEBSOCKET_WRONG) on_wrong_frame(connection, piece.close_code);
