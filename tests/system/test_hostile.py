@@ -422,6 +422,23 @@ class Hostile(SystemTest):
                 ws.close()
                 self.others_are_served()
 
+    def test_what_came_before_a_wrong_frame_counts(self):
+        """In one read: packets in frames of their own, in pieces of different sizes, a ping amid them, and the end."""
+        watcher = Raw(self.broker).send(connect(4, text("watcher")) + subscribe(4, text("frames") + b"\0"))
+        self.assertEqual([watcher.packet()[0] for _ in range(2)], [0x20, 0x90])
+        for name, last in (("text", lambda ws: ws.frame(1, b"x")), ("close", lambda ws: ws.frame(8, b"\x03\xe8"))):
+            with self.subTest(name):
+                ws = WebSocket(self.broker).send(connect(4))
+                self.assertEqual(ws.packet()[0], 0x20)
+                bodies = [text("frames") + bytes([65 + i]) * size for i, size in enumerate((1, 3, 200, 20_000, 2, 300))]
+                packets = [packet(0x30, body) for body in bodies]
+                wire = [ws.frame(2, each) for each in packets]
+                wire[3:4] = [ws.frame(2, packets[3][:9], 0), ws.frame(9, b"ping"), ws.frame(0, packets[3][9:500], 0), ws.frame(0, packets[3][500:])]
+                ws.socket.sendall(b"".join(wire) + last(ws))
+                self.assertEqual([watcher.packet()[1] for _ in bodies], bodies)
+                ws.close()
+        watcher.close()
+
     def test_acknowledgements_of_what_has_not_been_sent(self):
         """All in one read, so that the publication still waits for the disk when its packet id is acknowledged."""
         for header in (0x40, 0x50, 0x70):
