@@ -180,6 +180,10 @@ struct net_node {
     uint64_t down_events;
     char last_text[200];
     uint64_t saved_epoch;
+    /* Asked for again only once the node has been touched: to ask all at each step is most of the time of a long run.
+     */
+    bool deadline_known;
+    uint64_t deadline_ms;
 };
 
 struct net {
@@ -340,25 +344,43 @@ static inline void net_drain(struct net *net, int from) {
         net_note_event(net, from, &event);
 }
 
-/* One step of what comes first, up to `until`. */
-static inline void net_step(struct net *net, uint64_t until_ms) {
-    uint64_t next = until_ms;
+static inline void net_forget_deadlines(struct net *net) {
+    for (int i = 0; i < net->count; i++)
+        net->nodes[i].deadline_known = false;
+}
+
+/* What came to the node, or was due at it, has been done. */
+static inline void net_touched(struct net *net, int index) {
+    net_drain(net, index);
+    net->nodes[index].deadline_known = false;
+}
+
+/* The node with the first deadline before *next, or -1. */
+static inline int net_first_due(struct net *net, uint64_t *next) {
     int due = -1;
     for (int i = 0; i < net->count; i++) {
-        if (!net->nodes[i].gossip) continue;
-        uint64_t deadline = gossip_deadline_ms(net->nodes[i].gossip);
-        if (deadline < next) {
-            next = deadline;
+        struct net_node *node = &net->nodes[i];
+        if (!node->gossip) continue;
+        if (!node->deadline_known) node->deadline_ms = gossip_deadline_ms(node->gossip);
+        node->deadline_known = true;
+        if (node->deadline_ms < *next) {
+            *next = node->deadline_ms;
             due = i;
         }
     }
+    return due;
+}
+
+static inline void net_turn(struct net *net, uint64_t until_ms) {
+    uint64_t next = until_ms;
+    int due = net_first_due(net, &next);
     struct net_packet *packet = net->packets;
     if (packet && packet->at_ms <= next) {
         net->packets = packet->next;
         net->now_ms = packet->at_ms > net->now_ms ? packet->at_ms : net->now_ms;
         if (net->nodes[packet->to].gossip) {
             gossip_receive(net->nodes[packet->to].gossip, net->now_ms, &packet->source, packet->bytes, packet->size);
-            net_drain(net, packet->to);
+            net_touched(net, packet->to);
         }
         free(packet);
         return;
@@ -369,22 +391,30 @@ static inline void net_step(struct net *net, uint64_t until_ms) {
             gossip_tick(net->nodes[due].gossip, net->now_ms);
         if (gossip_deadline_ms(net->nodes[due].gossip) <= net->now_ms)
             fail_msg("the deadline does not move: the loop would spin");
-        net_drain(net, due);
+        net_touched(net, due);
     }
+}
+
+/* One step of what comes first, up to `until`. */
+static inline void net_step(struct net *net, uint64_t until_ms) {
+    net_forget_deadlines(net); /* the test may have done anything since the last one */
+    net_turn(net, until_ms);
 }
 
 static inline void net_run(struct net *net, uint64_t ms) {
     uint64_t until = net->now_ms + ms;
+    net_forget_deadlines(net);
     while (net->now_ms < until)
-        net_step(net, until);
+        net_turn(net, until);
 }
 
 /* Runs until the condition holds; false after ms. */
 static inline bool net_until(struct net *net, bool (*holds)(struct net *net), uint64_t ms) {
     uint64_t until = net->now_ms + ms;
+    net_forget_deadlines(net);
     while (net->now_ms < until) {
         if (holds(net)) return true;
-        net_step(net, until);
+        net_turn(net, until);
     }
     return holds(net);
 }
