@@ -58,12 +58,15 @@ static bool set_name(struct layers *layers, const char *name) {
     return layers->name != NULL;
 }
 
-/* A client at the proxy's own host is not at ours, so both must be loopback. */
+/* A client at the proxy's own host is not at ours, so both must be loopback; of whom the proxy knows no address, nobody
+ * knows that. */
 static bool believe_proxy(struct layers *layers, const struct proxy_header *header) {
     if (header->has_address) {
         snprintf(layers->address, sizeof(layers->address), strchr(header->ip, ':') != NULL ? "[%s]:%u" : "%s:%u",
                  header->ip, header->port);
         layers->from_loopback = layers->from_loopback && config_ip_is_loopback(header->ip);
+    } else if (!header->is_local) {
+        layers->from_loopback = false;
     }
     return header->name[0] == '\0' || set_name(layers, header->name);
 }
@@ -140,6 +143,7 @@ static size_t take_request(struct connection *connection, const uint8_t *bytes, 
     if (result == WEBSOCKET_MORE) return added;
     const bool put = frames_put(connection, answer.bytes, answer.size);
     if (result == WEBSOCKET_ACCEPTED && put && (frames_send(connection) || connection->list != LIST_DEAD)) {
+        if (answer.from_page) layers->from_loopback = false;
         advance(connection);
         return answer.request_size - before;
     }
@@ -179,10 +183,11 @@ void arrive_secured(struct connection *connection) {
 
 void arrive_tls_failed(struct connection *connection) {
     char why[300];
+    snprintf(why, sizeof(why), "TLS: %s", tls_stream_wrong(connection->layers->tls));
     if (connection->list == LIST_ARRIVING) {
-        snprintf(why, sizeof(why), "TLS: %s", tls_stream_wrong(connection->layers->tls));
         fail(connection, &connection->clients->counters.tls_failed, why);
     } else {
+        connection_log(connection, "client_lost", why);
         connection_end(connection);
         stream_flush(connection);
     }

@@ -9,6 +9,7 @@
 
 #define SPANS_MAX 64u
 #define UNSENT_MAX (1024u * 1024u) /* bytes; the far end makes us answer (pings, key updates) and reads nothing */
+#define PING_NS 2000u              /* of a client's share of the turn, for a ping: the clock is not read for each */
 #define PONG_MAX (64u * 1024u)     /* above so many unsent bytes it gets no pong */
 
 /* ---- sending ---- */
@@ -193,7 +194,10 @@ static size_t take_frames(struct connection *connection, uint8_t *bytes, size_t 
             if (gathered > 0) share_give(connection, bytes, gathered);
             gathered = 0;
         }
-        if (event == WEBSOCKET_PING) pong(connection, piece.bytes, piece.size);
+        if (event == WEBSOCKET_PING) {
+            pong(connection, piece.bytes, piece.size);
+            connection->spent_ns += PING_NS;
+        }
         if (event == WEBSOCKET_CLOSE) end_websocket(connection, piece.close_code);
         if (event == WEBSOCKET_WRONG) on_wrong_frame(connection, piece.close_code);
         if (event == WEBSOCKET_CLOSE || event == WEBSOCKET_WRONG) return size;

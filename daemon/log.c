@@ -154,6 +154,8 @@ static void add_value(struct line *line, const char *value) {
             snprintf(escaped, sizeof(escaped), "\\n");
         else if (c < 0x20 || c == 0x7f)
             snprintf(escaped, sizeof(escaped), "\\x%02x", c);
+        else if (c == 0xc2 && (unsigned char)value[1] >= 0x80 && (unsigned char)value[1] < 0xa0)
+            snprintf(escaped, sizeof(escaped), "\\x%02x", (unsigned char)*++value); /* terminals obey U+009B, too */
         add(line, escaped);
     }
 }

@@ -3,6 +3,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include "broker/topic.h"
+
 #define LINE_MAX_V1 107u /* bytes with CR LF (section 2.1) */
 #define HEAD_SIZE 16u    /* of version 2 (section 2.2), before addresses and TLVs */
 
@@ -107,11 +109,13 @@ static bool next_tlv(const uint8_t *bytes, size_t end, size_t *at, uint8_t *type
     return true;
 }
 
-/* A name with a control character, or one too long, is none that a user name could be compared with. */
+/* A name with a control character, one too long, or one that is not UTF-8 is none that a user name could be compared
+ * with. */
 static void take_name(const uint8_t *bytes, size_t size, struct proxy_header *out) {
     if (size == 0 || size > PROXY_NAME_MAX) return;
     for (size_t i = 0; i < size; i++)
         if (bytes[i] < 0x20 || bytes[i] == 0x7f) return;
+    if (!topic_utf8_valid((const char *)bytes, size)) return;
     memcpy(out->name, bytes, size);
     out->name[size] = '\0';
 }
@@ -160,6 +164,7 @@ static enum proxy_result decode_binary(const uint8_t *bytes, size_t size, struct
     if (!local && rest < address_sizes[family]) return bad(wrong, "it is shorter than its addresses");
     if (size < HEAD_SIZE + rest) return PROXY_MORE;
     out->size = HEAD_SIZE + rest;
+    out->is_local = local;
     if (local) return PROXY_DONE;
     if (transport == 1 && (family == 1 || family == 2)) {
         const size_t ip_size = family == 1 ? 4 : 16;

@@ -12,8 +12,8 @@
 
 struct proxy_header {
     size_t size;      /* what follows these bytes is the client's */
-    bool has_address; /* false: the connection is the proxy's own (LOCAL), or it knows no address: that of the socket
-                         stands */
+    bool is_local;    /* the connection is the proxy's own, such as one that checks whether we live */
+    bool has_address; /* false: it is local, or the proxy does not know it: that of the socket stands */
     char ip[46];      /* the client's, numeric text */
     uint16_t port;
     char name[PROXY_NAME_MAX + 1]; /* subject CN of a client certificate that the proxy has verified; "" if none */

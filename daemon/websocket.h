@@ -21,6 +21,7 @@ struct websocket_answer {
     size_t size;
     size_t request_size; /* what follows these bytes are frames */
     const char *wrong;   /* with WEBSOCKET_REFUSED: why, a constant text */
+    bool from_page;      /* a browser sent it for a page of another host (Origin, RFC 6454) */
 };
 
 /* The request at the start of bytes (RFC 6455 section 4.2). WEBSOCKET_MORE: it is not whole; ask again with all bytes

@@ -19,6 +19,7 @@ struct request {
     unsigned keys, hosts, versions;
     bool upgrade, connection; /* name what they must */
     bool mqtt, mqttv31;       /* subprotocols offered */
+    bool from_page;           /* of another host */
 };
 
 static bool span_is(struct span span, const char *text) {
@@ -45,6 +46,22 @@ static bool names(struct span list, const char *word) {
     return false;
 }
 
+/* The host in SCHEME://HOST[:PORT] is this one. Any page may open a WebSocket to the host that shows it, also by a name
+ * of its own that leads there, so that only these names prove anything. */
+static bool origin_is_here(struct span origin) {
+    static const char *const here[] = {"localhost", "127.0.0.1", "[::1]"};
+    const char *end = origin.bytes + origin.size, *slashes = memmem(origin.bytes, origin.size, "://", 3);
+    if (slashes == NULL) return false;
+    const struct span host = {slashes + 3, (size_t)(end - slashes) - 3};
+    for (size_t i = 0; i < sizeof(here) / sizeof(here[0]); i++) {
+        const size_t size = strlen(here[i]);
+        if (host.size >= size && strncasecmp(host.bytes, here[i], size) == 0 &&
+            (host.size == size || host.bytes[size] == ':'))
+            return true;
+    }
+    return false;
+}
+
 static void read_header(struct request *request, struct span name, struct span value) {
     if (span_is(name, "Upgrade") && names(value, "websocket")) request->upgrade = true;
     if (span_is(name, "Connection") && names(value, "upgrade")) request->connection = true;
@@ -52,6 +69,7 @@ static void read_header(struct request *request, struct span name, struct span v
         request->mqtt = request->mqtt || names(value, "mqtt");
         request->mqttv31 = request->mqttv31 || names(value, "mqttv3.1");
     }
+    if (span_is(name, "Origin") && !origin_is_here(value)) request->from_page = true;
     if (span_is(name, "Host")) request->host = value, request->hosts++;
     if (span_is(name, "Sec-WebSocket-Key")) request->key = value, request->keys++;
     if (span_is(name, "Sec-WebSocket-Version")) request->version = value, request->versions++;
@@ -100,6 +118,7 @@ static enum websocket_request_result accept_request(const struct request *reques
     if (EVP_Digest(text, KEY_SIZE + sizeof(MAGIC) - 1, digest, &digest_size, EVP_sha1(), NULL) != 1)
         return refuse(answer, "503 Service Unavailable", "", "memory is short: give the machine more");
     EVP_EncodeBlock(accept, digest, (int)digest_size);
+    answer->from_page = request->from_page;
     /* MQTT-6.0.0-4: the subprotocol is "mqtt" whenever it was offered. */
     answer->size = (size_t)snprintf(answer->bytes, sizeof(answer->bytes),
                                     "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"

@@ -58,9 +58,9 @@ static void line_is_time_level_event_pairs(void **state) {
 static void strangers_cannot_forge_a_line(void **state) {
     (void)state;
     struct log *log = new_log(LOG_LEVEL_INFO);
-    log_line(log, LOG_LEVEL_INFO, "client", "id", "a\nb\" \\ \x1b[2J\x7f \xc3\xa4", NULL);
+    log_line(log, LOG_LEVEL_INFO, "client", "id", "a\nb\" \\ \x1b[2J\x7f \xc2\x9b[2J \xc3\xa4", NULL);
     assert_string_equal(paper.last,
-                        "2026-11-29T16:54:01.123Z info client id=\"a\\nb\\\" \\\\ \\x1b[2J\\x7f \xc3\xa4\"\n");
+                        "2026-11-29T16:54:01.123Z info client id=\"a\\nb\\\" \\\\ \\x1b[2J\\x7f \\x9b[2J \xc3\xa4\"\n");
     log_free(log);
 }
 

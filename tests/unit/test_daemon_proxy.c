@@ -78,6 +78,11 @@ static const struct good_case good[] = {
     {BYTES(SIGNATURE "\x21\x11\x00\x1c" V4 "\x20\x00\x0d\x03\0\0\0\0\x22\x00\x05"
                      "al\0ce"),
      "10.1.2.3", 57005, ""},
+    /* not UTF-8 */
+    {BYTES(SIGNATURE "\x21\x11\x00\x1c" V4 "\x20\x00\x0d\x03\0\0\0\0\x22\x00\x05"
+                     "al\xff"
+                     "ce"),
+     "10.1.2.3", 57005, ""},
     /* CRC-32C; worked out by another program */
     {BYTES(SIGNATURE "\x21\x11\x00\x13" V4 "\x03\x00\x04\xb7\xa0\xb3\x4e"), "10.1.2.3", 57005, ""},
 };
@@ -95,6 +100,7 @@ static void header_is_read_wherever_it_is_cut(void **state) {
             if (decode(followed, size, &header) != PROXY_DONE) fail_msg("case %zu, %zu bytes", i, size);
             assert_int_equal(header.size, good[i].size);
             assert_int_equal(header.has_address, good[i].ip != NULL);
+            assert_int_equal(header.is_local, good[i].bytes[0] == '\r' && good[i].bytes[12] == 0x20);
             if (good[i].ip != NULL) assert_string_equal(header.ip, good[i].ip);
             if (good[i].ip != NULL) assert_int_equal(header.port, good[i].port);
             assert_string_equal(header.name, good[i].name);

@@ -91,6 +91,35 @@ static void request_is_answered_by_what_it_asks(void **state) {
     }
 }
 
+static void page_of_another_host_is_known_by_its_origin(void **state) {
+    (void)state;
+    static const struct {
+        const char *headers;
+        bool from_page;
+    } cases[] = {
+        {"", false}, /* no browser */
+        {"Origin: http://localhost\r\n", false},
+        {"origin: https://LOCALHOST:8080\r\n", false},
+        {"Origin: http://127.0.0.1:3000\r\n", false},
+        {"Origin: http://[::1]:3000\r\n", false},
+        {"Origin: http://example.org\r\n", true},
+        {"Origin: http://a\r\n", true}, /* as in Host: its owner chose what address that leads to */
+        {"Origin: http://localhost.example.org\r\n", true},
+        {"Origin: http://127.0.0.1.example.org\r\n", true},
+        {"Origin: null\r\n", true}, /* a file, or a frame without rights */
+        {"Origin:\r\n", true},
+        {"Origin: localhost\r\n", true},
+        {"Origin: http://localhost\r\nOrigin: http://example.org\r\n", true},
+    };
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char request[600];
+        struct websocket_answer answer;
+        const int size = snprintf(request, sizeof(request), "GET /mqtt HTTP/1.1\r\n" REST KEY MQTT "%s\r\n", cases[i].headers);
+        assert_int_equal(websocket_request(request, (size_t)size, &answer), WEBSOCKET_ACCEPTED);
+        if (answer.from_page != cases[i].from_page) fail_msg("%s", cases[i].headers);
+    }
+}
+
 static void request_without_end_is_refused(void **state) {
     (void)state;
     static char request[WEBSOCKET_REQUEST_MAX];
@@ -238,6 +267,7 @@ static void heads_have_their_shortest_form(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(key_of_the_standard_gets_its_answer), cmocka_unit_test(request_is_answered_by_what_it_asks),
+        cmocka_unit_test(page_of_another_host_is_known_by_its_origin),
         cmocka_unit_test(request_without_end_is_refused),      cmocka_unit_test(frames_are_read_wherever_they_are_cut),
         cmocka_unit_test(broken_rules_have_their_code),        cmocka_unit_test(heads_have_their_shortest_form),
     };
