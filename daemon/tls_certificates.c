@@ -163,13 +163,30 @@ static void read_authorities(const struct reading *reading) {
 
 /* ---- all together ---- */
 
+/* A ticket holds the client's certificate, and each connection gets a new one: without this, who has connected once
+ * could come back for ever, whatever the certificate says. */
+static SSL_TICKET_RETURN on_ticket(SSL *ssl, SSL_SESSION *session, const unsigned char *key, size_t key_size,
+                                   SSL_TICKET_STATUS status, void *unused) {
+    (void)ssl;
+    (void)key;
+    (void)key_size;
+    (void)unused;
+    if (status != SSL_TICKET_SUCCESS && status != SSL_TICKET_SUCCESS_RENEW) return SSL_TICKET_RETURN_IGNORE_RENEW;
+    const X509 *certificate = SSL_SESSION_get0_peer(session);
+    if (certificate != NULL && X509_cmp_current_time(X509_get0_notAfter(certificate)) < 0)
+        return SSL_TICKET_RETURN_IGNORE_RENEW;
+    return status == SSL_TICKET_SUCCESS ? SSL_TICKET_RETURN_USE : SSL_TICKET_RETURN_USE_RENEW;
+}
+
 static SSL_CTX *new_context(void) {
     static const unsigned char id[] = "hobnob"; /* without one, a session with a client's certificate is not resumed */
     SSL_CTX *context = SSL_CTX_new(TLS_server_method());
     if (context == NULL) return NULL;
     SSL_CTX_set_options(context, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE |
                                      SSL_OP_PRIORITIZE_CHACHA);
-    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS);         /* an idle connection needs none */
+    SSL_CTX_set_mode(context, SSL_MODE_RELEASE_BUFFERS); /* an idle connection needs none */
+    SSL_CTX_clear_mode(context, SSL_MODE_AUTO_RETRY);    /* records without data are counted (tls_stream.c) */
+    SSL_CTX_set_session_ticket_cb(context, NULL, on_ticket, NULL);
     SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF); /* tickets carry sessions, and cost us nothing */
     SSL_CTX_set_num_tickets(context, 1);
     SSL_CTX_set_session_id_context(context, id, sizeof(id) - 1);

@@ -1,4 +1,6 @@
 """Certificates, made by the openssl program as an administrator would make them."""
+import time
+
 from harness import run
 
 
@@ -19,25 +21,28 @@ class Authority:
     def _new_key(path, kind="ec"):
         return ["-newkey", *(["ec", "-pkeyopt", "ec_paramgen_curve:P-256"] if kind == "ec" else [kind]), "-nodes", "-keyout", path]
 
-    def sign(self, name, subject=None, days=30, kind="ec", extensions="subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1"):
-        """Returns the paths of certificate and key. Negative days: it has expired."""
+    def sign(self, name, subject=None, days=30, kind="ec", end_s=None, extensions="subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1"):
+        """Returns the paths of certificate and key. Negative days: it has expired. end_s: when it expires, seconds since 1970."""
         crt, key, request, more = (self.folder / f"{name}.{kind}" for kind in ("crt", "key", "csr", "ext"))
         more.write_text(extensions + "\n")
         _openssl("req", *self._new_key(key, kind), "-out", request, "-subj", subject or f"/CN={name}")
         key.chmod(0o600)
-        if days > 0:
+        if end_s is not None:
+            self._sign_until(request, crt, more, time.time() - 3600, end_s)
+        elif days > 0:
             _openssl("x509", "-req", "-in", request, "-CA", self.crt, "-CAkey", self.key, "-CAcreateserial", "-out", crt, "-extfile", more, "-days", days)
         else:
-            self._sign_expired(request, crt, more)
+            self._sign_until(request, crt, more, 1577836800, 1580515200)
         return crt, key
 
-    def _sign_expired(self, request, crt, more):
+    def _sign_until(self, request, crt, more, start_s, end_s):
         """Only `openssl ca` of this version takes dates."""
-        base = self.folder / f"{self.name}-expired"
+        stamp = lambda moment_s: time.strftime("%Y%m%d%H%M%SZ", time.gmtime(moment_s))
+        base = self.folder / f"{self.name}-dated"
         base.mkdir(exist_ok=True)
         (base / "index").write_text("")
         (base / "serial").write_text("1000\n")
         (base / "conf").write_text(f"[ca]\ndefault_ca=a\n[a]\ndatabase={base}/index\nserial={base}/serial\nnew_certs_dir={base}\ndefault_md=sha256\npolicy=p\n"
                                    "[p]\ncommonName=supplied\n")
         _openssl("ca", "-batch", "-config", base / "conf", "-in", request, "-cert", self.crt, "-keyfile", self.key, "-out", crt, "-extfile", more,
-                 "-startdate", "20200101000000Z", "-enddate", "20200201000000Z", "-notext")
+                 "-startdate", stamp(start_s), "-enddate", stamp(end_s), "-notext")

@@ -3,11 +3,14 @@ import os
 import select
 import signal
 import socket
+import ssl
 import subprocess
+import time
 
-from clients import Paho, raw_connect
+from certificates import Authority
+from clients import Paho, Raw, raw_connect
 from harness import environment, run, wait_until
-from test_listeners import ACCEPTED, ListenerTest
+from test_listeners import ACCEPTED, NOT_AUTHORISED, ListenerTest
 
 PINGREQ, PINGRESP = b"\xc0\0", (0xd0, b"")
 
@@ -173,3 +176,75 @@ class Descriptors(ListenerTest):
         site.start()
         self.addCleanup(self._end, site)
         self.assertTrue(site.log_lines("descriptors", "limits.clients_max is 500", "leaves room for 1", "LimitNOFILE"), site.log())
+
+
+class Tickets(ListenerTest):
+    """A session that is resumed has its client's certificate from the ticket."""
+
+    def connect(self, site, context, session=None):
+        raw = Raw.__new__(Raw)
+        raw.socket, raw.buffer = context.wrap_socket(socket.create_connection(("127.0.0.1", site.ports["a"]), 10), server_hostname="localhost", session=session), b""
+        self.addCleanup(raw.close)
+        self.assertEqual(raw.send(raw_connect("c")).packet(), ACCEPTED)
+        return raw.socket.session, raw.socket.session_reused
+
+    def context(self, version, certificate):
+        context = ssl.create_default_context(cafile=self.ca.crt)
+        context.minimum_version = context.maximum_version = version
+        context.load_cert_chain(*certificate)
+        return context
+
+    def test_the_name_stays_until_the_certificate_expires(self):
+        site = self.secure(tls=", client_ca: ca.crt", anonymous="false")
+        end = time.time() + 12
+        short = self.ca.sign("short", end_s=end)
+        kept = []
+        for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
+            context = self.context(version, short)
+            first, reused = self.connect(site, context)
+            self.assertFalse(reused)
+            second, reused = self.connect(site, context, first)
+            self.assertTrue(reused, version)
+            kept.append((context, second))
+        wait_until("it has expired", lambda: time.time() > end + 1)
+        for context, session in kept:
+            with self.assertRaises((ssl.SSLError, ConnectionError, EOFError, AssertionError)):
+                self.connect(site, context, session)
+        wait_until("the log says why", lambda: len(site.log_lines("client_refused", "certificate has expired")) == 2)
+
+    def test_sighup_makes_them_worthless(self):
+        site = self.secure(tls=", client_ca: ca.crt", anonymous="false")
+        alice = self.ca.sign("alice")
+        contexts = [self.context(version, alice) for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3)]
+        sessions = [self.connect(site, context)[0] for context in contexts]
+        (site.folder / "ca.crt").write_bytes(Authority(self.folder(), "others").crt.read_bytes())
+        os.kill(site.process.pid, signal.SIGHUP)
+        wait_until("it is read", lambda: site.log_lines("reload", "as they are now"))
+        for context, session in zip(contexts, sessions):
+            with self.assertRaises((ssl.SSLError, ConnectionError, EOFError, AssertionError)):
+                self.connect(site, context, session)
+
+
+class Rights(ListenerTest):
+    """Who is welcome without a name, since he is at this host."""
+
+    def test_a_client_of_whom_a_proxy_knows_nothing_is_not_on_loopback(self):
+        site = self.site("mqtt: 127.0.0.1:{a}\nproxies: 127.0.0.2")
+        start, connect = b"\r\n\r\n\0\r\nQUIT\n", raw_connect("c")
+        for header, expected in ((b"PROXY UNKNOWN\r\n", NOT_AUTHORISED), (start + b"\x21\x00\0\0", NOT_AUTHORISED),
+                                 (start + b"\x21\x31\0\xd8" + bytes(216), NOT_AUTHORISED), (start + b"\x20\x00\0\0", ACCEPTED)):
+            with self.subTest(header):
+                self.assertEqual(self.raw(site.ports["a"], header + connect, source=("127.0.0.2", 0)).packet(), expected)
+
+    def test_a_page_of_another_host_is_not_on_loopback(self):
+        site = self.site("ws: 127.0.0.1:{a}")
+        request = ("GET /mqtt HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+                   "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Protocol: mqtt\r\n")
+        connect = raw_connect("c")
+        frame = bytes([0x82, 0x80 | len(connect), 0, 0, 0, 0]) + connect
+        for origin, expected in (("", ACCEPTED), ("Origin: http://localhost:3000\r\n", ACCEPTED), ("Origin: https://example.org\r\n", NOT_AUTHORISED)):
+            raw = self.raw(site.ports["a"], (request + origin + "\r\n").encode() + frame)
+            while not raw.buffer.endswith(b"\r\n\r\n"):
+                raw.buffer += raw.socket.recv(1)
+            raw.buffer = b""
+            self.assertEqual(raw._take(6)[2:], bytes([expected[0], 2]) + expected[1], origin)
