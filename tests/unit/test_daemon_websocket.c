@@ -114,7 +114,8 @@ static void page_of_another_host_is_known_by_its_origin(void **state) {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         char request[600];
         struct websocket_answer answer;
-        const int size = snprintf(request, sizeof(request), "GET /mqtt HTTP/1.1\r\n" REST KEY MQTT "%s\r\n", cases[i].headers);
+        const int size =
+            snprintf(request, sizeof(request), "GET /mqtt HTTP/1.1\r\n" REST KEY MQTT "%s\r\n", cases[i].headers);
         assert_int_equal(websocket_request(request, (size_t)size, &answer), WEBSOCKET_ACCEPTED);
         if (answer.from_page != cases[i].from_page) fail_msg("%s", cases[i].headers);
     }
@@ -266,10 +267,13 @@ static void heads_have_their_shortest_form(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(key_of_the_standard_gets_its_answer), cmocka_unit_test(request_is_answered_by_what_it_asks),
+        cmocka_unit_test(key_of_the_standard_gets_its_answer),
+        cmocka_unit_test(request_is_answered_by_what_it_asks),
         cmocka_unit_test(page_of_another_host_is_known_by_its_origin),
-        cmocka_unit_test(request_without_end_is_refused),      cmocka_unit_test(frames_are_read_wherever_they_are_cut),
-        cmocka_unit_test(broken_rules_have_their_code),        cmocka_unit_test(heads_have_their_shortest_form),
+        cmocka_unit_test(request_without_end_is_refused),
+        cmocka_unit_test(frames_are_read_wherever_they_are_cut),
+        cmocka_unit_test(broken_rules_have_their_code),
+        cmocka_unit_test(heads_have_their_shortest_form),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
