@@ -64,8 +64,12 @@ void message_return(struct message *message) {
 }
 
 uint64_t message_expiry_left_s(const struct message *message, uint64_t now_ms) {
+    uint64_t left_s;
+
     if (message->expires_at_ms == UINT64_MAX) return MESSAGE_NO_EXPIRY;
-    return message->expires_at_ms > now_ms ? (message->expires_at_ms - now_ms + 999) / 1000 : 0;
+    if (message->expires_at_ms <= now_ms) return 0;
+    left_s = (message->expires_at_ms - now_ms + 999) / 1000;
+    return left_s < UINT32_MAX ? left_s : UINT32_MAX; /* more than any interval where the clock has gone back */
 }
 
 uint64_t message_expires_at_ms(uint64_t now_ms, uint64_t expiry_s) {

@@ -68,7 +68,6 @@ static struct message *will_new(const struct mqtt_connect *connect) {
                                .properties_size = connect->will_properties.size,
                                .expires_at_ms = UINT64_MAX};
     struct message *will = message_new(&template);
-
     uint8_t *properties, *place;
 
     if (will == NULL) return NULL;

@@ -151,6 +151,28 @@ static void retained_messages_and_deletes_are_there(void **state) {
     world_end(&world);
 }
 
+static void no_expiry_is_longer_than_an_interval_can_be_though_the_clock_goes_back(void **state) {
+    struct world world;
+    struct client client;
+    struct model_store store = {0};
+    (void)state;
+
+    world_durable(&world);
+    client_connect(&world, &client, 5, "c");
+    say_publish(&client,
+                &(struct publish){.topic = "a", .payload = "x", .retain = true, .properties = "02 ff ff ff ff"});
+    disk(&world, &store);
+    client_forget(&client);
+    wall_offset_ms = 0; /* 1970 */
+    restart(&world, &store, 0);
+    client_connect(&world, &client, 5, "c");
+    client_subscribe(&client, "a", 0);
+    expect(&client, "publish retain q0 a 02=4294967295 'x'");
+    client_cut(&client);
+    model_free(&store);
+    world_end(&world);
+}
+
 static void a_delete_is_forgotten_in_its_time_however_often_the_broker_starts(void **state) {
     const uint64_t day_ms = 24 * 3600 * 1000;
     struct world world;
@@ -599,6 +621,7 @@ int main(void) {
         cmocka_unit_test(what_is_in_flight_keeps_its_packet_id),
         cmocka_unit_test(a_qos_2_publication_is_not_taken_twice),
         cmocka_unit_test(retained_messages_and_deletes_are_there),
+        cmocka_unit_test(no_expiry_is_longer_than_an_interval_can_be_though_the_clock_goes_back),
         cmocka_unit_test(a_delete_is_forgotten_in_its_time_however_often_the_broker_starts),
         cmocka_unit_test(a_delete_of_an_earlier_run_is_newer_than_what_it_deleted),
         cmocka_unit_test(a_session_ends_when_it_would_have),
