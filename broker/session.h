@@ -53,7 +53,7 @@ struct session {
     struct message *will; /* NULL if none */
     uint32_t will_delay_s;
     uint64_t will_expiry_s; /* of 32 bits, or MESSAGE_NO_EXPIRY */
-    uint64_t will_due_ms; /* while there is no connection */
+    uint64_t will_due_ms;   /* while there is no connection */
     uint16_t last_packet_id;
     uint16_t free_ids;        /* so many ids after it are not in flight, as far as is known */
     uint16_t received_before; /* of the received, when this connection began */

@@ -81,7 +81,8 @@ static void publish(uint8_t version, const struct mqtt_frame *frame, struct mqtt
     check_inside(out.topic, body);
     check_inside(out.properties, body);
     check_inside(out.payload, body);
-    assert(version == MQTT_50 || (out.properties.size == 0 && out.topic_alias == 0 && out.expiry_s == MESSAGE_NO_EXPIRY));
+    assert(version == MQTT_50 ||
+           (out.properties.size == 0 && out.topic_alias == 0 && out.expiry_s == MESSAGE_NO_EXPIRY));
     assert(props_check(MQTT_PUBLISH, out.properties) == MQTT_SUCCESS);
     if (out.topic.size == 0) {
         assert(out.topic_alias > 0);

@@ -274,8 +274,8 @@ HELPER const char *line_of(const struct model_store *store, const struct record 
     line_text(line, sizeof line, record->identifiers);
     snprintf(line + strlen(line), sizeof line - strlen(line), "e%u,%llu w%d,%u,%llu,%llu o%x,%u q%d%d%d%d id%d ",
              record->expiry_s, (unsigned long long)record->ends_wall_ms, record->has_will, record->will_delay_s,
-             (unsigned long long)record->will_expiry_s, (unsigned long long)record->will_due_wall_ms, record->options, record->identifier,
-             record->qos, record->retain, record->sent, record->released, record->packet_id);
+             (unsigned long long)record->will_expiry_s, (unsigned long long)record->will_due_wall_ms, record->options,
+             record->identifier, record->qos, record->retain, record->sent, record->released, record->packet_id);
     if (record->has_will) line_publication(line, sizeof line, store, &record->will, 0);
     if (record->type == RECORD_MESSAGE || record->type == RECORD_RETAINED)
         line_publication(line, sizeof line, store, &record->publication, record->publisher);

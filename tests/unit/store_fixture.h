@@ -112,9 +112,9 @@ static inline void fixture_print(void *context, const struct record *record) {
             (unsigned long long)record->message, (unsigned long long)record->position);
     fixture_print_text(out, "client", record->client_id);
     fixture_print_text(out, "user", record->user_name);
-    fprintf(out, " expiry=%u ends=%llu will=%d/%u/%llu/%llu", record->expiry_s, (unsigned long long)record->ends_wall_ms,
-            record->has_will, record->will_delay_s, (unsigned long long)record->will_expiry_s,
-            (unsigned long long)record->will_due_wall_ms);
+    fprintf(out, " expiry=%u ends=%llu will=%d/%u/%llu/%llu", record->expiry_s,
+            (unsigned long long)record->ends_wall_ms, record->has_will, record->will_delay_s,
+            (unsigned long long)record->will_expiry_s, (unsigned long long)record->will_due_wall_ms);
     fixture_print_publication(out, &record->will);
     fixture_print_text(out, "filter", record->filter);
     fprintf(out, " options=%u id=%u", record->options, record->identifier);
