@@ -9,6 +9,10 @@ static void u64_default(uint64_t *value, uint64_t otherwise) {
     if (*value == 0) *value = otherwise;
 }
 
+static void u64_at_most(uint64_t *value, uint64_t max) {
+    if (*value > max) *value = max;
+}
+
 static void u32_at_most(uint32_t *value, uint32_t max) {
     if (*value > max) *value = max;
 }
@@ -54,6 +58,9 @@ void limits_complete(struct broker_limits *limits) {
     u32_at_most(&limits->keep_alive_max_s, UINT16_MAX);
     u32_at_most(&limits->packet_size_max, 268435455u + 5);
     u32_at_most(&limits->subscriptions_per_client, UINT16_MAX);
+    /* More is as good as none, and sums with these cannot wrap. */
+    u64_at_most(&limits->link_queue_bytes, UINT64_MAX / 4);
+    u64_at_most(&limits->retained_bytes_max, UINT64_MAX / 4);
 }
 
 const char *broker_limit_name(enum broker_at limit) {

@@ -49,6 +49,28 @@ static void held_messages_keep_their_order(void **state) {
     end(world);
 }
 
+static void the_largest_limits_are_as_good_as_none(void **state) {
+    static const uint64_t large[] = {UINT64_MAX, UINT64_MAX / 2 + 1};
+    (void)state;
+    for (size_t i = 0; i < 2; i++) {
+        struct world *world = world_of(2);
+        world->sites[0].limits.link_queue_bytes = large[i];
+        world->sites[0].limits.retained_bytes_max = large[1 - i];
+        assert_true(world_start(world));
+        world_settle(world);
+        struct client *hears = client_connect(world, 1), *says = client_connect(world, 0);
+        client_publish(world, says, "t", "kept", 1, true);
+        client_subscribe(world, hears, "t", 1);
+        world_run(world, 1000);
+        client_publish(world, says, "t", "live", 1, false);
+        world_settle(world);
+        assert_int_equal(client_got(hears, "kept"), 1);
+        assert_int_equal(client_got(hears, "live"), 1);
+        assert_int_equal(world_link(world, 0, 1).dropped, 0);
+        end(world);
+    }
+}
+
 static void message_from_a_peer_is_not_sent_on(void **state) {
     (void)state;
     struct world *world = started(3);
@@ -307,6 +329,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(first_message_waits_for_the_invited_join),
         cmocka_unit_test(held_messages_keep_their_order),
+        cmocka_unit_test(the_largest_limits_are_as_good_as_none),
         cmocka_unit_test(message_from_a_peer_is_not_sent_on),
         cmocka_unit_test(one_copy_per_link_with_overlapping_filters),
         cmocka_unit_test(broker_without_interest_gets_nothing),
