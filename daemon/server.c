@@ -94,8 +94,8 @@ static void port_store(void *context, const struct broker_journal *journal) {
     storing_give(server->storing, journal);
 }
 
-/* A certificate that was verified is enough. Who shows neither name nor password is welcome where the configuration
- * says so. To check those that are shown is not there yet, so nobody is let in by them. */
+/* A certificate that was verified is enough. Others are welcome where the configuration says so; a name or password
+ * that they show is not looked at, as there is nothing yet to check it by. */
 static uint8_t may_connect(void *context, const struct broker_applicant *applicant, const char **why) {
     const struct server *server = context;
     if (applicant->origin->certificate_name != NULL) return 0x00;
