@@ -86,7 +86,7 @@ static void plenty(bool yes) {
 
 static void run(uint64_t seed, unsigned steps) {
     memset(&history, 0, sizeof history);
-    history.loses = history.may_fail = true;
+    history.loses = history.may_fail = history.may_will = true;
     history.plenty = plenty;
     history.traced = getenv("HOBNOB_TRACE") != NULL;
     shortage.allocations = 0;
