@@ -112,8 +112,8 @@ static void entry_drop(struct retained *retained, uint64_t now_ms, struct entry 
 }
 
 /* Drops the oldest tombstones, apart from the one of this entry, until a message in place of the entry's fits. */
-static bool make_room(struct retained *retained, uint64_t now_ms, const struct tree_path *path,
-                      const struct entry *entry, const struct message *message) {
+static bool make_room(struct retained *retained, uint64_t now_ms, struct tree_path *path, const struct entry *entry,
+                      const struct message *message) {
     size_t released = entry != NULL ? entry_cost(entry->message) : 0;
     size_t slots = entry != NULL ? 1 : 0;
 
@@ -141,7 +141,7 @@ enum retained_result retained_put_back(struct retained *retained, uint64_t now_m
     struct entry *entry;
     struct message *held;
 
-    tree_path_of(&retained->tree, message->topic, message->topic_size, &path);
+    tree_path_of(message->topic, message->topic_size, &path);
     node = tree_find(&retained->tree, &path);
     entry = node != NULL ? node->item : NULL;
     if (entry != NULL && stamp_compare(&entry->message->stamp, &message->stamp) >= 0) return RETAINED_OLDER;
@@ -175,7 +175,6 @@ enum retained_result retained_put_back(struct retained *retained, uint64_t now_m
 }
 
 struct walk {
-    const struct tree_path *path;
     uint64_t now_ms, until;
     bool with_tombstones;
     retained_on_message *on_message;
@@ -190,67 +189,19 @@ static bool show(const struct walk *walk, const struct tree_node *node) {
     return walk->on_message(walk->context, entry->message);
 }
 
-static bool level_is(const struct tree_path *path, size_t level, char wildcard) {
-    return path->levels[level].size == 1 && path->levels[level].text[0] == wildcard;
-}
-
-/* True from the level of # on. */
-static bool in_rest(const struct tree_path *path, size_t level) {
-    return level + 1 >= path->count && level_is(path, path->count - 1, '#');
-}
-
-/* Whether every child of a node that deep is to be looked at. */
-static bool takes_any(const struct tree_path *path, size_t depth) {
-    return in_rest(path, depth) || (depth < path->count && level_is(path, depth, '+'));
-}
-
-/* Wildcards do not match a first level that starts with $ (MQTT-4.7.2-1). */
-static bool hidden(const struct tree_path *path, const struct tree_node *node, size_t depth) {
-    return depth == 1 && node->level_size > 0 && node->level[0] == '$' && takes_any(path, 0);
-}
-
-/* The node after this one of those that match the filter or are above such; NULL at the end. */
-static struct tree_node *following(const struct tree *tree, const struct tree_path *path, struct tree_node *node,
-                                   uint32_t *depth) {
-    struct tree_node *child = NULL;
-
-    if (!hidden(path, node, *depth)) {
-        if (takes_any(path, *depth))
-            child = node->first_child;
-        else if (*depth < path->count)
-            child = tree_child(tree, node, path, *depth);
-    }
-    if (child != NULL) {
-        ++*depth;
-        return child;
-    }
-    for (; *depth > 0; --*depth, node = node->parent)
-        if (takes_any(path, *depth - 1) && node->next != NULL) return node->next;
-    return NULL;
-}
-
-/* One topic of a walk; false if it is not to go on. */
-static bool show_at(const struct walk *walk, const struct tree_node *node, size_t depth) {
-    bool matches = depth == walk->path->count || (depth > 0 && in_rest(walk->path, depth));
-
-    return !matches || hidden(walk->path, node, depth) || show(walk, node);
-}
-
 void retained_match(struct retained *retained, uint64_t now_ms, const char *filter, size_t size, bool with_tombstones,
                     retained_on_message *on_message, void *context) {
     struct tree_path path;
-    struct walk walk = {.path = &path,
-                        .now_ms = now_ms,
+    struct walk walk = {.now_ms = now_ms,
                         .until = UINT64_MAX,
                         .with_tombstones = with_tombstones,
                         .on_message = on_message,
                         .context = context};
-    struct tree_node *node = retained->tree.root;
-    uint32_t depth = 0;
+    struct tree_stand stand = {.node = retained->tree.root, .fit = TREE_ABOVE};
 
-    tree_path_of(&retained->tree, filter, size, &path);
-    while (node != NULL && show_at(&walk, node, depth))
-        node = following(&retained->tree, &path, node, &depth);
+    tree_path_of(filter, size, &path);
+    for (; stand.node != NULL; tree_step(&retained->tree, &path, &stand))
+        if (stand.fit == TREE_MATCHED && !show(&walk, stand.node)) return;
 }
 
 void retained_each(const struct retained *retained, retained_on_message *on_message, void *context) {
@@ -261,32 +212,31 @@ void retained_each(const struct retained *retained, retained_on_message *on_mess
 }
 
 void retained_walk_begin(struct retained *retained, struct retained_walk *walk) {
-    *walk = (struct retained_walk){.at = retained->tree.root, .until = retained->sets};
-    tree_pin(walk->at);
+    *walk = (struct retained_walk){.at = {.node = retained->tree.root, .fit = TREE_ABOVE}, .until = retained->sets};
+    tree_pin(walk->at.node);
 }
 
 bool retained_walk_on(struct retained *retained, struct retained_walk *walk, uint64_t now_ms, const char *filter,
                       size_t size, uint32_t *budget, retained_on_message *on_message, void *context) {
     struct tree_path path;
-    struct walk look = {
-        .path = &path, .now_ms = now_ms, .until = walk->until, .on_message = on_message, .context = context};
+    struct walk look = {.now_ms = now_ms, .until = walk->until, .on_message = on_message, .context = context};
 
-    tree_path_of(&retained->tree, filter, size, &path);
-    while (walk->at != NULL) {
-        struct tree_node *node = walk->at;
+    tree_path_of(filter, size, &path);
+    while (walk->at.node != NULL) {
+        struct tree_node *node = walk->at.node;
         if (*budget == 0) return false;
         --*budget;
-        if (!show_at(&look, node, walk->depth)) return false;
-        walk->at = following(&retained->tree, &path, node, &walk->depth);
-        if (walk->at != NULL) tree_pin(walk->at);
+        if (walk->at.fit == TREE_MATCHED && !show(&look, node)) return false;
+        tree_step(&retained->tree, &path, &walk->at);
+        if (walk->at.node != NULL) tree_pin(walk->at.node);
         tree_unpin(&retained->tree, node);
     }
     return true;
 }
 
 void retained_walk_end(struct retained *retained, struct retained_walk *walk) {
-    if (walk->at != NULL) tree_unpin(&retained->tree, walk->at);
-    walk->at = NULL;
+    if (walk->at.node != NULL) tree_unpin(&retained->tree, walk->at.node);
+    walk->at.node = NULL;
 }
 
 bool retained_has(const struct retained *retained, const char *topic, size_t size) {
@@ -294,7 +244,7 @@ bool retained_has(const struct retained *retained, const char *topic, size_t siz
     const struct tree_node *node;
     const struct entry *entry;
 
-    tree_path_of(&retained->tree, topic, size, &path);
+    tree_path_of(topic, size, &path);
     node = tree_find(&retained->tree, &path);
     entry = node != NULL ? node->item : NULL;
     return entry != NULL && !is_tombstone(entry->message);

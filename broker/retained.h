@@ -8,9 +8,9 @@
 #define BROKER_RETAINED_H
 
 #include "broker/message.h"
+#include "broker/tree.h"
 
 struct retained;
-struct tree_node;
 
 /* A broker that was away for longer may bring a deleted message back. */
 #define RETAINED_TOMBSTONE_MS (7u * 24 * 3600 * 1000)
@@ -39,9 +39,8 @@ void retained_match(struct retained *retained, uint64_t now_ms, const char *filt
 
 /* The same for clients, in pieces: between them the store may change. Zero before it begins. */
 struct retained_walk {
-    struct tree_node *at; /* the next to be looked at, pinned; NULL once all was seen */
-    uint32_t depth;
-    uint64_t until; /* what is set later is live and not shown */
+    struct tree_stand at; /* the next to be shown, pinned */
+    uint64_t until;       /* what is set later is live and not shown */
 };
 void retained_walk_begin(struct retained *retained, struct retained_walk *walk);
 /* Looks at as many topics as *budget says and reduces it. on_message returns false for "not now": the same message is

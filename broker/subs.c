@@ -3,7 +3,6 @@
 #include "broker/tree.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 /* Above this many subscribers of one filter a chain of indexes finds one; below, looking through them is quicker. */
 enum { INDEX_FROM = 16 };
@@ -148,7 +147,7 @@ enum subs_result subs_add(struct subs *subs, const char *filter, size_t size, st
     struct list *list;
     uint32_t at;
 
-    tree_path_of(&subs->tree, filter, size, &path);
+    tree_path_of(filter, size, &path);
     node = tree_make(&subs->tree, &path);
     if (node == NULL) return SUBS_NO_MEMORY;
     list = node->item;
@@ -176,7 +175,7 @@ enum subs_result subs_remove(struct subs *subs, const char *filter, size_t size,
     struct list *list;
     uint32_t at;
 
-    tree_path_of(&subs->tree, filter, size, &path);
+    tree_path_of(filter, size, &path);
     node = tree_find(&subs->tree, &path);
     list = node != NULL ? node->item : NULL;
     at = list != NULL ? list_find(list, subscriber) : NO_ENTRY;
@@ -193,53 +192,22 @@ enum subs_result subs_remove(struct subs *subs, const char *filter, size_t size,
 }
 
 struct walk {
-    const struct tree *tree;
-    const struct tree_path *path;
     subs_on_hit *on_hit;
     void *context;
-    bool dollar; /* wildcards do not match the first level of this name (MQTT-4.7.2-1) */
 };
 
-static void hit_all(const struct walk *walk, const struct tree_node *node) {
+static void hit_all(void *context, const struct tree_node *node) {
+    const struct walk *walk = context;
     const struct list *list = node->item;
 
-    for (uint32_t i = 0; list != NULL && i < list->count; i++)
+    for (uint32_t i = 0; i < list->count; i++)
         walk->on_hit(walk->context, list->entries[i].subscriber, &list->entries[i].subscription);
 }
 
-/* The child of this level's name; an only child is seen without the hash table, so that a long filter of its own costs
- * half. */
-static const struct tree_node *named_child(const struct walk *walk, const struct tree_node *node, size_t level) {
-    const struct tree_node *first = node->first_child;
-    uint32_t size = walk->path->levels[level].size;
-
-    if (first == NULL) return NULL;
-    if (first->next != NULL) return tree_child(walk->tree, node, walk->path, level);
-    return first->level_size == size && memcmp(first->level, walk->path->levels[level].text, size) == 0 ? first : NULL;
-}
-
-static void match_below(const struct walk *walk, const struct tree_node *node, size_t level) {
-    bool wildcards = level > 0 || !walk->dollar;
-    const struct tree_node *child;
-
-    if (wildcards && node->rest != NULL)
-        hit_all(walk, node->rest); /* also when nothing is left: # matches its parent level */
-    if (level == walk->path->count) {
-        hit_all(walk, node);
-        return;
-    }
-    if (wildcards && node->plus != NULL) match_below(walk, node->plus, level + 1);
-    child = named_child(walk, node, level);
-    if (child != NULL) match_below(walk, child, level + 1);
-}
-
 void subs_match(const struct subs *subs, const char *name, size_t size, subs_on_hit *on_hit, void *context) {
-    struct tree_path path;
-    struct walk walk = {
-        .tree = &subs->tree, .path = &path, .on_hit = on_hit, .context = context, .dollar = size > 0 && name[0] == '$'};
+    struct walk walk = {.on_hit = on_hit, .context = context};
 
-    tree_path_of(&subs->tree, name, size, &path);
-    match_below(&walk, subs->tree.root, 0);
+    tree_match(&subs->tree, name, size, hit_all, &walk);
 }
 
 size_t subs_count(const struct subs *subs) {

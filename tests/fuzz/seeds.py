@@ -101,6 +101,18 @@ def broker_trees():
     yield b"".join((step(4, 0, 7, "a/b"), step(4, 0, 8, "a/c"), step(4, 0, 9, "$x/c"), step(7, 0, 0, "#"), step(6, 0, 0, "a/b"), step(7, 0, 2, "a/+"), step(7, 0, 1, "a/#")))
 
 
+def broker_splits():
+    """Steps of tests/unit/tree_model.h: what to do, with which entry, how many of its levels to keep, how many of which to add, the last."""
+    a, plus = 0, 128
+    deep = [(i << 3, max(i - 1, 0), 40, (plus if i % 2 else a) | (60 if i == 0 else 9), 5) for i in range(12)]
+    dropped = [(4, i, 0, 0, 0) for i in (5, 0, 11, 3)]
+    asked = [(6, 0, 0, a | 60, 5), (6, 0, 0, a | 9, 0)]
+    yield b"\0" + b"".join(bytes(step) for step in deep + asked + dropped + asked)
+    names = [(i << 3, max(i - 1, 0), 50 - 4 * i, 3, 5 + i % 3) for i in range(12)]
+    walked = [(6, 0, 0, plus | 5, 192 + 2), (6, 2, 0, 0, 0), (4, 4, 0, 0, 0), (6, 1, 0, 0, 0), (0x68, 2, 9, 1, 1), (6, 15, 0, 0, 0)]
+    yield b"\1" + b"".join(bytes(step) for step in names + walked + dropped)
+
+
 def broker_mqtt():
     """Chunks of the conversation that fuzz_broker_mqtt reads: flags, what the witnesses do, size, bytes."""
     def say(who, data, verb=0, flags=0, wait=0):
@@ -125,7 +137,7 @@ def broker_mqtt():
 
 
 def main():
-    for name in ("broker_packets", "broker_props", "broker_topics", "broker_trees", "broker_mqtt"):
+    for name in ("broker_packets", "broker_props", "broker_topics", "broker_trees", "broker_splits", "broker_mqtt"):
         folder = HERE / f"fuzz_{name}"
         folder.mkdir(exist_ok=True)
         for old in folder.glob("seed-*"):

@@ -205,28 +205,47 @@ static void bytes_are_bounded_too(void **state) {
     retained_free(retained);
 }
 
-/* 127 levels of one letter each cost a hundred times their text. */
-static void levels_of_deep_topics_are_bounded_too(void **state) {
-    struct retained *retained = *state;
+static void fill(char *topic, unsigned n, const char *level) {
+    snprintf(topic, 256, "%03u", n);
+    for (unsigned i = 1; i < 120; i++)
+        strcat(topic, level);
+}
+
+/* And is bounded as that is, also where the topics part at many levels. */
+static void deep_topic_costs_what_a_flat_one_of_its_size_does(void **state) {
+    enum { BYTES = 1 << 19, DEEP = 2000 };
+    struct retained *retained = retained_new(BYTES, 10000, 7);
     char topic[256];
+    uint64_t flat;
     unsigned stored = 0;
 
-    for (unsigned n = 0; n < 900; n++) {
-        snprintf(topic, sizeof topic, "%03u", n);
-        for (unsigned level = 1; level < 120; level++)
-            strcat(topic, "/a");
+    (void)state;
+    fill(topic, 0, "xa");
+    set(retained, topic, "x", 1);
+    flat = retained_bytes(retained);
+    fill(topic, 1, "/a");
+    set(retained, topic, "x", 1);
+    assert_int_equal(retained_bytes(retained), 2 * flat);
+    for (unsigned n = 0; n < DEEP; n++) {
+        fill(topic, n % 20, "/a");
+        topic[2 * (n / 20) + 4] = 'b';
         stored += set(retained, topic, "x", 1) == RETAINED_STORED;
     }
-    assert_in_range(stored, 50, 150);
-    assert_true(retained_bytes(retained) <= 1 << 20);
-    for (unsigned n = 0; n < 900; n++) {
-        topic[0] = (char)('0' + n / 100);
-        topic[1] = (char)('0' + n / 10 % 10);
-        topic[2] = (char)('0' + n % 10);
+    assert_in_range(stored, BYTES / (2 * flat), BYTES / flat + 100);
+    assert_true(retained_bytes(retained) <= BYTES);
+    fill(topic, 0, "xa");
+    set(retained, topic, "", 2);
+    fill(topic, 1, "/a");
+    set(retained, topic, "", 2);
+    for (unsigned n = 0; n < DEEP; n++) {
+        fill(topic, n % 20, "/a");
+        topic[2 * (n / 20) + 4] = 'b';
         set(retained, topic, "", 2);
     }
-    retained_tick(retained, 8ull * 24 * 3600 * 1000);
+    for (int i = 0; i < 10; i++)
+        retained_tick(retained, 8ull * 24 * 3600 * 1000);
     assert_int_equal(retained_bytes(retained), 0);
+    retained_free(retained);
 }
 
 /* Notes how often each of the topics, which are numbers, was shown; refuses now and then. */
@@ -307,7 +326,7 @@ int main(void) {
         TEST(walk_agrees_with_topic_matches),
         TEST(full_store_refuses_the_new_and_lets_go_of_tombstones),
         TEST(bytes_are_bounded_too),
-        TEST(levels_of_deep_topics_are_bounded_too),
+        TEST(deep_topic_costs_what_a_flat_one_of_its_size_does),
         TEST(walk_in_pieces_shows_what_stays_once_and_nothing_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
