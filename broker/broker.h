@@ -194,7 +194,8 @@ bool broker_client_paused(const struct broker *broker, broker_handle client);
 
 /* ---- what must outlive a crash (options.durable) ---- */
 
-/* At the start, after broker_set_wall_offset() and before anything else: what the store holds, as records in this
+/* At the start, after broker_set_wall_offset() (by the latest wall_ms that came with a journal, if the clock is behind
+ * it) and before anything else: what the store holds, as records in this
  * order: all sessions, subscriptions, messages, queued (by position), received and retained ones. Then
  * broker_restored(). A record that refers to what is not there is left out and noted. */
 void broker_restore(struct broker *broker, uint64_t now_ms, const struct record *record);
@@ -206,7 +207,8 @@ bool broker_restored(struct broker *broker, uint64_t now_ms, uint64_t first_numb
 struct broker_journal {
     uint8_t *bytes; /* records (record.h) one after the other; the caller's, to free() */
     size_t size;
-    uint64_t last; /* number of the last of them; the first ever is 1 */
+    uint64_t last;    /* number of the last of them; the first ever is 1 */
+    uint64_t wall_ms; /* by the clock that times in them are told by */
 };
 /* The records made since the last call; false if there are none. They only mean something together: one transaction, or
  * several takes in one. A journal that was dropped begins anew here, with RECORD_RESET and the whole state, once the

@@ -4,7 +4,9 @@
 
 bool broker_take_journal(struct broker *broker, struct broker_journal *journal) {
     if (broker->journal.lost && !broker->journal.failing) dump_all(broker, broker->now_ms);
-    return journal_take(&broker->journal, journal);
+    if (!journal_take(&broker->journal, journal)) return false;
+    journal->wall_ms = clock_wall_of(broker, broker->now_ms, broker->now_ms);
+    return true;
 }
 
 /* What waited goes on. */

@@ -259,6 +259,12 @@ bool store_raise_epoch(struct store *store, uint64_t *epoch, char error[STORE_ER
     return true;
 }
 
+bool store_read_wall(struct store *store, uint64_t *wall_ms, char error[STORE_ERROR_MAX]) {
+    const int result = store_read_number(&store->connection, "wall_ms", wall_ms);
+    if (result != SQLITE_OK) store_explain(store, &store->connection, result, error);
+    return result == SQLITE_OK;
+}
+
 static const char *const sync_names[] = {
     [STORE_SYNC_FULL] = "full", [STORE_SYNC_NORMAL] = "normal", [STORE_SYNC_OFF] = "off"};
 

@@ -57,6 +57,10 @@ typedef void store_on_record(void *context, const struct record *record);
 bool store_load(struct store *store, store_on_record *on_record, void *context, uint64_t *first_number,
                 char error[STORE_ERROR_MAX]);
 
+/* The latest time that came with a journal or store_save_wall(): what is kept was told by a clock that was this far.
+ * Before store_start(). */
+bool store_read_wall(struct store *store, uint64_t *wall_ms, char error[STORE_ERROR_MAX]);
+
 /* ---- the thread ---- */
 
 /* wake is called from the thread whenever store_read_state() has news; it must only wake its loop (uv_async_send). */
@@ -68,6 +72,9 @@ bool store_start(struct store *store, void (*wake)(void *context), void *context
 void store_give(struct store *store, const struct broker_journal *journal);
 /* Keeps an epoch, with the next commit; a lower one than is kept changes nothing. */
 void store_save_epoch(struct store *store, uint64_t epoch);
+
+/* Keeps the time, with a commit of its own if there is nothing else to be kept. */
+void store_save_wall(struct store *store, uint64_t wall_ms);
 
 enum store_stopped {
     STORE_STOPPED_ALL,     /* all is in the file */

@@ -263,6 +263,7 @@ static int write_records(struct store_connection *connection, const struct store
 static int write_numbers(struct store_connection *connection, const struct store_numbers *numbers, uint64_t highest) {
     int result = RUN_NUMBER(connection, STORE_NUMBER, "run", numbers->run);
     if (result == SQLITE_OK) result = RUN_NUMBER(connection, STORE_NUMBER, "applied", numbers->last);
+    if (result == SQLITE_OK) result = RUN_NUMBER(connection, STORE_NUMBER, "wall_ms", numbers->wall_ms);
     if (result == SQLITE_OK) result = RUN_NUMBER(connection, STORE_NUMBER_RAISE, "highest", highest);
     if (result == SQLITE_OK) result = RUN_NUMBER(connection, STORE_NUMBER_RAISE, "epoch", numbers->epoch);
     return result;

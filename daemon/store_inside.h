@@ -126,9 +126,10 @@ bool store_find_reset(const struct broker_span *batch, size_t count, size_t *spa
 
 /* ---- store_apply.c ---- */
 
-/* Written with each batch: whose it is, the number of its last record, and the epoch to be kept. */
+/* Written with each batch: whose it is, the number of its last record, the epoch to be kept, and the time by the clock
+ * that the records go by. */
 struct store_numbers {
-    uint64_t run, last, epoch;
+    uint64_t run, last, epoch, wall_ms;
 };
 
 struct store_applied {

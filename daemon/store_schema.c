@@ -19,7 +19,7 @@ static const char *const migrations[STORE_SCHEMA_VERSION] = {
     "INSERT INTO numbers VALUES ('epoch', 0);",
 
     /* numbers: epoch; run and applied: epoch of the run that wrote last, and the number of its last record here;
-     * highest: of all sessions, messages and positions ever. */
+     * highest: of all sessions, messages and positions ever; wall_ms: of the last commit. */
     "CREATE TABLE sessions (session INTEGER PRIMARY KEY, client_id TEXT NOT NULL, user_name TEXT NOT NULL,"
     " expiry_s INTEGER NOT NULL, ends_wall_ms INTEGER NOT NULL, will_topic TEXT, will_payload BLOB,"
     " will_properties BLOB, will_qos INTEGER, will_retain INTEGER, will_delay_s INTEGER, will_expiry_s INTEGER,"

@@ -35,6 +35,8 @@ struct store_thread {
     uint64_t waiting_bytes, batch_bytes;
     uint64_t given, committed; /* numbers of records */
     uint64_t epoch, epoch_kept;
+    uint64_t wall_ms;
+    bool wall_asked;        /* the time is to be kept, whatever else is */
     uint64_t first_wait_ns; /* since when something waits */
     uint64_t stop_ns;       /* when to give up; 0: not stopping */
     uint64_t attempt_ns;    /* since when the disk is at work; 0: it is not */
@@ -84,6 +86,11 @@ static void take_batch(struct store_thread *thread) {
         memmove(thread->waiting, thread->waiting + count, thread->waiting_count * sizeof(*thread->waiting));
     if (thread->gap) thread->awaits_reset = true;
     thread->gap = false;
+}
+
+/* Whether something is to be kept that is no record. */
+static bool has_numbers(const struct store_thread *thread) {
+    return thread->epoch != thread->epoch_kept || thread->wall_asked;
 }
 
 /* ---- one attempt ---- */
@@ -206,7 +213,10 @@ static int commit(struct store_thread *thread) {
                                     .last = count > 0 ? batch_last(thread) : thread->written};
     uv_mutex_lock(&thread->mutex);
     numbers.epoch = thread->epoch;
-    const bool needed = count > 0 || thread->epoch != thread->epoch_kept;
+    numbers.wall_ms = count > 0 ? thread->batch[thread->batch_count - 1].wall_ms : thread->wall_ms;
+    const bool needed = count > 0 || has_numbers(thread);
+    if (numbers.wall_ms == thread->wall_ms)
+        thread->wall_asked = false; /* again with the next batch, should this fail */
     uv_mutex_unlock(&thread->mutex);
     if (!needed) return SQLITE_OK;
     const uint64_t begun_ns = uv_hrtime();
@@ -304,11 +314,11 @@ static uint64_t wait_longer_ns(const struct store_thread *thread) {
 static bool gather(struct store_thread *thread) {
     uint64_t longer_ns;
     uv_mutex_lock(&thread->mutex);
-    while (thread->waiting_count == 0 && thread->epoch == thread->epoch_kept && thread->stop_ns == 0)
+    while (thread->waiting_count == 0 && !has_numbers(thread) && thread->stop_ns == 0)
         uv_cond_wait(&thread->changed, &thread->mutex);
     while ((longer_ns = wait_longer_ns(thread)) > 0)
         uv_cond_timedwait(&thread->changed, &thread->mutex, longer_ns);
-    const bool any = thread->waiting_count > 0 || thread->epoch != thread->epoch_kept;
+    const bool any = thread->waiting_count > 0 || has_numbers(thread);
     if (any) take_batch(thread);
     uv_mutex_unlock(&thread->mutex);
     return any;
@@ -394,6 +404,7 @@ void store_give(struct store *store, const struct broker_journal *journal) {
     if (begins_anew(journal)) drop_waiting(thread); /* void, and as large as a slow disk has let it become */
     const bool first = thread->waiting_count == 0, kept = add_waiting(thread, journal);
     thread->given = journal->last;
+    thread->wall_ms = journal->wall_ms;
     if (kept) {
         if (first) thread->first_wait_ns = uv_hrtime();
         if (first || thread->store->sync == STORE_SYNC_OFF) uv_cond_signal(&thread->changed);
@@ -411,6 +422,15 @@ void store_save_epoch(struct store *store, uint64_t epoch) {
     struct store_thread *thread = store->thread;
     uv_mutex_lock(&thread->mutex);
     if (epoch > thread->epoch) thread->epoch = epoch;
+    uv_cond_signal(&thread->changed);
+    uv_mutex_unlock(&thread->mutex);
+}
+
+void store_save_wall(struct store *store, uint64_t wall_ms) {
+    struct store_thread *thread = store->thread;
+    uv_mutex_lock(&thread->mutex);
+    thread->wall_ms = wall_ms;
+    thread->wall_asked = true;
     uv_cond_signal(&thread->changed);
     uv_mutex_unlock(&thread->mutex);
 }

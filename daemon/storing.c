@@ -7,6 +7,8 @@
 #define REMIND_MS 60000u /* between two lines while the store fails */
 #define STOP_MAX_MS 5000u
 #define WATCH_MS 1000u
+#define WALL_EVERY_MS 600000u  /* how much later the clock may have been than the store knows */
+#define CLOCK_BEHIND_MS 60000u /* worth a line */
 
 struct storing {
     struct server *server;
@@ -20,6 +22,7 @@ struct storing {
     uint64_t failing_since_ms, reminded_ms;
     bool owes_all; /* the file has to be given everything once more, and memory was short for that */
     uint64_t loaded;
+    uint64_t wall_saved_ms; /* server_now_ms() then */
 };
 
 /* ---- the start ---- */
@@ -51,6 +54,23 @@ static void on_record(void *context, const struct record *record) {
     broker_restore(node_broker(storing->server->node), server_now_ms(storing->server), record);
 }
 
+/* A board without a battery starts in the past, where all that expires had longer to live. The time of the store is the
+ * least that has passed. */
+static bool load(struct storing *storing, uint64_t *first_number, char text[STORE_ERROR_MAX]) {
+    struct server *server = storing->server;
+    uint64_t wall_ms = 0;
+    const uint64_t now_ms = server_now_ms(server), told_ms = (uint64_t)server->wall_told_ms;
+    if (!store_read_wall(storing->store, &wall_ms, text)) return false;
+    if (wall_ms > told_ms) broker_set_wall_offset(node_broker(server->node), (int64_t)(wall_ms - now_ms));
+    if (wall_ms > told_ms + CLOCK_BEHIND_MS)
+        log_text(server->log, LOG_LEVEL_WARNING, "clock",
+                 "this host's clock is %" PRIu64
+                 " s behind the last time that the store knows: for expiry intervals of "
+                 "what was kept no time has passed since; set the clock (NTP, a battery)",
+                 (wall_ms - told_ms) / 1000);
+    return store_load(storing->store, on_record, storing, first_number, text);
+}
+
 /* From the storage thread. */
 static void wake(void *context) {
     struct storing *storing = context;
@@ -66,7 +86,7 @@ bool storing_start(struct storing *storing, char error[SERVER_ERROR_MAX]) {
     char text[STORE_ERROR_MAX];
     uint64_t first_number = 0;
     const uint64_t begun_ns = uv_hrtime();
-    if (!store_load(storing->store, on_record, storing, &first_number, text)) {
+    if (!load(storing, &first_number, text)) {
         set_error(server, text, error);
         return false;
     }
@@ -74,6 +94,8 @@ bool storing_start(struct storing *storing, char error[SERVER_ERROR_MAX]) {
         set_error(server, "memory is too short for what the store holds: give the machine more", error);
         return false;
     }
+    node_set_wall(server->node, server_now_ms(server), server->wall_told_ms);
+    storing->wall_saved_ms = server_now_ms(server);
     log_text(server->log, LOG_LEVEL_INFO, "store", "%" PRIu64 " records restored in %" PRIu64 " ms, sync %s",
              storing->loaded, (uv_hrtime() - begun_ns) / 1000000, store_sync_name(server->config->storage.sync));
     storing->news.data = storing;
@@ -165,9 +187,17 @@ void storing_save_epoch(struct storing *storing, uint64_t epoch) {
     if (storing != NULL) store_save_epoch(storing->store, epoch);
 }
 
+/* What expires in a broker that has nothing to write is to go on expiring when its host loses power and clock. */
+static void save_wall(struct storing *storing) {
+    const struct server *server = storing->server;
+    store_save_wall(storing->store, (uint64_t)server->wall_told_ms);
+    storing->wall_saved_ms = server_now_ms(server);
+}
+
 bool storing_turn(struct storing *storing) {
     if (storing == NULL) return false;
     if (storing->owes_all) give_all(storing);
+    if (server_now_ms(storing->server) - storing->wall_saved_ms >= WALL_EVERY_MS) save_wall(storing);
     if (!node_store(storing->server->node)) return false;
     /* With sync off it is durable already. */
     return storing->server->config->storage.sync == STORE_SYNC_OFF && take_news(storing);
@@ -191,7 +221,10 @@ bool storing_read_state(struct storing *storing, struct store_state *out) {
 void storing_stop(struct storing *storing) {
     if (storing == NULL || !storing->news_open) return;
     struct server *server = storing->server;
-    if (storing->started) node_store(server->node);
+    if (storing->started) {
+        node_store(server->node);
+        save_wall(storing);
+    }
     const enum store_stopped stopped = store_stop(storing->store, STOP_MAX_MS);
     if (stopped != STORE_STOPPED_ALL)
         log_text(server->log, LOG_LEVEL_ERROR, "store", "not all could be written in %u s%s", STOP_MAX_MS / 1000,

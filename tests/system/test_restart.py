@@ -1,7 +1,9 @@
 """What a broker acknowledged is there after a restart, a kill -9 and a full disk; with clients that are not ours."""
+import contextlib
 import json
 import os
 import random
+import sqlite3
 import subprocess
 import time
 import unittest
@@ -175,6 +177,49 @@ class Restart(RestartTest):
         client.send(packet(0x70, packet_id))
         mosquitto_pub(broker, "two", b"next", 2)
         self.assertTrue(client.packet()[1].endswith(b"next"))
+
+    def test_a_clock_in_the_past_gives_what_is_kept_no_longer_life(self):
+        """What the store knows is moved ahead, which is the same as a clock that is behind."""
+        broker = self.broker()
+        absent = Paho(broker, "absent", clean=False, expiry_s=7200)
+        absent.subscribe("q", qos=1)
+        absent.drop()
+        Paho(broker, "brief", clean=False, expiry_s=100).drop()
+        publisher = self.closing(Paho(broker))
+        publisher.publish("r", b"retained", 1, retain=True, MessageExpiryInterval=3600)
+        publisher.publish("q", b"queued", 1, MessageExpiryInterval=3600)
+        wait_until("both are gone", lambda: broker.api("status")["clients"] == 1)
+        self.assertEqual(broker.stop(), 0)
+        days_ms = 10 * 24 * 3600 * 1000
+        with contextlib.closing(sqlite3.connect(broker.folder / "data" / "hobnob.db")) as database, database:
+            known, = database.execute("SELECT value FROM numbers WHERE name = 'wall_ms'").fetchone()
+            self.assertLess(abs(known - time.time() * 1000), DEADLINE_S * 1000)  # the orderly end kept it
+            for table, column in (("numbers", "value"), ("retained", "expires_wall_ms"), ("messages", "expires_wall_ms"), ("sessions", "ends_wall_ms")):
+                where = " WHERE name = 'wall_ms'" if table == "numbers" else ""
+                self.assertGreater(database.execute(f"UPDATE {table} SET {column} = {column} + {days_ms}{where}").rowcount, 0, table)
+        for how in ("kill", "stop", "kill"):
+            broker.start()
+            self.assertEqual(len(broker.log_lines("warning clock", "behind the last time that the store knows")), 1)  # and once more it is right
+            reader = self.closing(Paho(broker))
+            reader.subscribe("r", qos=1)
+            reader.wait_payload(b"retained")
+            self.assertLessEqual(reader.messages[0].properties.MessageExpiryInterval, 3600)
+            wait_until("all is on the disk", lambda: broker.metric("hobnob_store_pending_bytes") == 0)
+            if how == "kill":
+                broker.kill()
+            else:
+                self.assertEqual(broker.stop(), 0)
+            with contextlib.closing(sqlite3.connect(broker.folder / "data" / "hobnob.db")) as database:
+                for name, most_s, ends in (("retained", 3600, "SELECT expires_wall_ms FROM retained"), ("queued", 3600, "SELECT expires_wall_ms FROM messages"),
+                                           ("absent", 7200, "SELECT ends_wall_ms FROM sessions WHERE client_id = 'absent'"),
+                                           ("brief", 100, "SELECT ends_wall_ms FROM sessions WHERE client_id = 'brief'")):
+                    row = database.execute(ends).fetchone()
+                    if row is not None or name != "brief":  # a busy machine may take longer than it has to live
+                        self.assertLessEqual(row[0] / 1000 - time.time(), most_s, name)
+        broker.start()
+        again = self.closing(Paho(broker, "absent", clean=False, expiry_s=7200))
+        again.wait_payload(b"queued")
+        self.assertLessEqual(again.messages[0].properties.MessageExpiryInterval, 3600)
 
     def test_in_memory_nothing_is_kept_and_status_says_so(self):
         broker = self.broker()

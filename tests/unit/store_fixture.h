@@ -63,7 +63,7 @@ static inline struct record_text fixture_text(const char *text) {
 
 struct fixture_journal {
     struct record_buffer buffer;
-    uint64_t last;
+    uint64_t last, wall_ms;
 };
 
 static inline void fixture_write(struct fixture_journal *journal, const struct record *record) {
@@ -74,7 +74,10 @@ static inline void fixture_write(struct fixture_journal *journal, const struct r
 
 /* What was written since the last call, for store_give(). */
 static inline struct broker_journal fixture_take(struct fixture_journal *journal) {
-    struct broker_journal taken = {journal->buffer.bytes, journal->buffer.size, journal->last};
+    struct broker_journal taken = {.bytes = journal->buffer.bytes,
+                                   .size = journal->buffer.size,
+                                   .last = journal->last,
+                                   .wall_ms = journal->wall_ms};
     journal->buffer = (struct record_buffer){0};
     return taken;
 }

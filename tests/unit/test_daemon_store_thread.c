@@ -430,7 +430,7 @@ static void file_that_was_taken_away_is_filled_anew(void **state) {
 static void what_follows_a_loss_is_void_until_all_is_given_anew(void **state) {
     (void)state;
     struct store *store = start(STORE_SYNC_FULL);
-    struct broker_journal broken = {calloc(1, 7), 7, 1};
+    struct broker_journal broken = {.bytes = calloc(1, 7), .size = 7, .last = 1};
     store_give(store, &broken);
     await(store, has_lost, 1);
     await(store, is_well, 0);
@@ -444,7 +444,7 @@ static void what_follows_a_loss_is_void_until_all_is_given_anew(void **state) {
 static void records_that_contradict_the_file_ask_for_all(void **state) {
     (void)state;
     struct store *store = start(STORE_SYNC_FULL);
-    struct broker_journal broken = {calloc(1, 7), 7, 1};
+    struct broker_journal broken = {.bytes = calloc(1, 7), .size = 7, .last = 1};
     store_give(store, &broken);
     await(store, has_lost, 1);
     struct fixture_journal journal = {.last = 1};
@@ -489,6 +489,30 @@ static void epoch_is_kept_without_records_and_on_a_new_file(void **state) {
     assert_int_equal(epoch, 78);
 }
 
+/* Lower ones too: it is the time of those records, by a clock that may have been set. */
+static void time_is_kept_with_records_and_alone(void **state) {
+    (void)state;
+    const uint64_t times[] = {5000, 9000, 3000};
+    for (size_t i = 0; i < 6; i++) {
+        struct fixture_journal journal = {.last = 1, .wall_ms = times[i / 2]};
+        uint64_t wall_ms = 1;
+        struct store *store = start(i % 2 == 0 ? STORE_SYNC_FULL : STORE_SYNC_OFF);
+        give_message(store, &journal, 10, 100);
+        assert_int_equal(store_stop(store, 10000), STORE_STOPPED_ALL);
+        store_close(store);
+        store = fixture_open(STORE_SYNC_FULL, NULL);
+        assert_true(store_read_wall(store, &wall_ms, error));
+        assert_int_equal(wall_ms, times[i / 2]);
+        assert_true(store_start(store, wake, NULL, error));
+        store_save_wall(store, wall_ms + 1);
+        store_close(store);
+        store = fixture_open(STORE_SYNC_FULL, NULL);
+        assert_true(store_read_wall(store, &wall_ms, error));
+        assert_int_equal(wall_ms, times[i / 2] + 1);
+        store_close(store);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         ON_DISK(what_is_durable_survives_a_crash),
@@ -509,6 +533,7 @@ int main(void) {
         ON_DISK(records_that_contradict_the_file_ask_for_all),
         ON_DISK(all_that_is_given_anew_takes_the_place_of_what_waits),
         ON_DISK(epoch_is_kept_without_records_and_on_a_new_file),
+        ON_DISK(time_is_kept_with_records_and_alone),
     };
     failing_disk_install();
     sem_init(&news, 0, 0);
