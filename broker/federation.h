@@ -68,12 +68,19 @@ bool federation_private(const struct federation *federation, const char *topic, 
 
 /* ---- peer side -> client side (implemented by route.c, notes.c and clock.c) ---- */
 
+enum peer_taken {
+    PEER_TAKEN = 0, /* or dropped and counted, as that of a client would have been */
+    PEER_TAKEN_NO_MEMORY = -1,
+    PEER_TAKEN_LATER = 1 /* when broker_takes_from_peers() */
+};
 /* A publication that came over a link, complete and new: goes to sessions only and, if retain is set, into the store by
- * its stamp; never to a peer. Returns -1 when memory is short and nothing happened. */
-int broker_deliver_from_peer(struct broker *broker, uint64_t now_ms, struct message *message);
+ * its stamp; never to a peer. Nothing happened if it was not taken. */
+enum peer_taken broker_deliver_from_peer(struct broker *broker, uint64_t now_ms, struct message *message);
 /* Part of the retained snapshot that precedes a "joined": into the store by its stamp; sent to sessions only if it is
- * newer than what the store had (as a live publication that they missed). Returns -1 as above. */
-int broker_merge_retained(struct broker *broker, uint64_t now_ms, struct message *message);
+ * newer than what the store had (as a live publication that they missed). */
+enum peer_taken broker_merge_retained(struct broker *broker, uint64_t now_ms, struct message *message);
+/* False while memory is short or the store far behind: what lasts is not taken from peers for now. */
+bool broker_takes_from_peers(const struct broker *broker);
 /* Adds a line for the log, like snprintf. */
 void broker_note_add(struct broker *broker, enum broker_note_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

@@ -25,6 +25,7 @@ void link_set_timer(struct federation *federation, struct link *link) {
         due = least(due, link->received_ms + (link->pinged ? 2 * idle_ms : idle_ms));
         due = least(due, least(link->ack_ms, link->expires_ms));
         due = least(due, link->useful_ms + LINK_UNUSED_MS);
+        if (link->is_behind) due = least(due, link->behind_ms);
     }
     if (!timer_is_set(&link->timer) || link->timer.due_ms != due)
         timer_set(&federation->link_timers, &link->timer, due);
@@ -254,10 +255,14 @@ static void tick_up(struct federation *federation, struct link *link) {
         link_end(federation, link, BYE_SILENT, "silent for too long");
     } else if (link->useful_ms + LINK_UNUSED_MS <= now_ms) {
         link_end(federation, link, BYE_CLOSING, "nothing left to exchange");
+    } else if (link->is_behind && link->behind_ms <= now_ms && broker_takes_from_peers(federation->broker)) {
+        link_note(federation, BROKER_NOTE_INFO, link, "begins anew", "what had to wait can be taken now");
+        link_end(federation, link, BYE_OVERLOAD, "what could not be taken can be now; send it again");
     } else if (silent_ms >= idle_ms && !link->pinged) {
         link->pinged = true;
         sender_plain(federation, link, FRAME_PING);
     }
+    if (link->is_behind && link->behind_ms <= now_ms) link->behind_ms = now_ms + LINK_BEHIND_MS;
     if (link->state == LINK_UP && link->ack_ms <= now_ms) link_wake(federation, link);
 }
 

@@ -35,6 +35,8 @@ struct link {
     uint64_t useful_ms;   /* the last moment with business */
     uint64_t ack_ms;      /* an acknowledgement is due then; UINT64_MAX if none is */
     uint64_t ack_bytes;
+    bool is_behind; /* a publication could not be taken, nor may those after it: they come again by the next link, */
+    uint64_t behind_ms; /* once they can be taken; looked at then */
     uint64_t up_since_ms;
     bool pinged;
     uint64_t frame_size_max; /* the peer's */

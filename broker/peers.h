@@ -38,6 +38,7 @@ enum {
     LINK_ENDED_MS = 5000,                /* a link that ended is forgotten after this, its last frame sent or not */
     LINK_REFUSAL_MS = 60000,             /* the same refusal is no warning again within this */
     LINK_ACK_MS = 50,
+    LINK_BEHIND_MS = 1000,       /* at least so long what could not be taken waits at the peer */
     LINK_ACK_BYTES = 256 * 1024, /* publications received that are acknowledged without waiting */
     LINK_HELLO_SIZE_MAX = 65536,
     LINK_FRAME_SLACK = 1024 * 1024, /* a frame may hold this much besides one packet of packet_size_max */

@@ -137,25 +137,27 @@ static bool is_stamped_badly(struct federation *federation, const struct peer *p
     return true;
 }
 
-/* Returns false when memory is short: the publication is not taken then and will be sent again. */
-static bool take_publication(struct federation *federation, struct peer *peer, const struct publication *given) {
+/* What is not taken is as if it had not come. */
+static enum peer_taken take_publication(struct federation *federation, struct peer *peer,
+                                        const struct publication *given) {
     struct publication plain = *given;
     const struct publication *publication = &plain;
     /* Ours alone, whatever the peer says: $ topics and private ones. */
     if (publication->skipped || publication->topic[0] == '$' ||
         federation_private(federation, publication->topic, publication->topic_size))
-        return true;
+        return PEER_TAKEN;
     if (is_stamped_badly(federation, peer, publication)) {
-        if (publication->snapshot) return true;
+        if (publication->snapshot) return PEER_TAKEN;
         plain.retain = false;
     }
     struct message message = message_of(federation, peer, publication);
     if (publication->retain) broker_clock_seen(federation->broker, federation->now_ms, &message.stamp);
-    peer->totals.publications_received++;
-    int result = publication->snapshot ? broker_merge_retained(federation->broker, federation->now_ms, &message)
-                                       : broker_deliver_from_peer(federation->broker, federation->now_ms, &message);
+    enum peer_taken taken = publication->snapshot
+                                ? broker_merge_retained(federation->broker, federation->now_ms, &message)
+                                : broker_deliver_from_peer(federation->broker, federation->now_ms, &message);
     message_return(&message);
-    return result == 0;
+    if (taken == PEER_TAKEN) peer->totals.publications_received++;
+    return taken;
 }
 
 /* What is passed on to clients as it stands has to be what a publisher may send. */
@@ -171,8 +173,32 @@ static bool properties_valid(const struct publication *publication) {
     return true;
 }
 
-static void on_publish(struct federation *federation, struct link *link, struct frame *frame, size_t frame_size) {
+/* Takes them in their order up to the first that has to wait: from then on none of this link is taken. False if the
+ * link has ended. */
+static bool take_all(struct federation *federation, struct link *link, struct frame *frame) {
     struct peer *peer = link->peer;
+    struct publication publication;
+    for (uint64_t sequence = frame->sequence; frame_next_publication(frame, &publication); sequence++) {
+        if (sequence < peer->expected) {
+            peer->totals.repeated++;
+            continue;
+        }
+        switch (take_publication(federation, peer, &publication)) {
+        case PEER_TAKEN: break;
+        case PEER_TAKEN_NO_MEMORY: link_end(federation, link, BYE_OVERLOAD, "short of memory"); return false;
+        case PEER_TAKEN_LATER:
+            link->is_behind = true;
+            link->behind_ms = federation->now_ms + LINK_BEHIND_MS;
+            link_set_timer(federation, link);
+            return true;
+        }
+        peer->totals.lost += sequence - peer->expected;
+        peer->expected = sequence + 1;
+    }
+    return true;
+}
+
+static void on_publish(struct federation *federation, struct link *link, struct frame *frame, size_t frame_size) {
     struct publication publication;
     for (struct frame check = *frame; frame_next_publication(&check, &publication);) {
         if (!publication.skipped &&
@@ -181,18 +207,7 @@ static void on_publish(struct federation *federation, struct link *link, struct 
             return;
         }
     }
-    for (uint64_t sequence = frame->sequence; frame_next_publication(frame, &publication); sequence++) {
-        if (sequence < peer->expected) {
-            peer->totals.repeated++;
-            continue;
-        }
-        if (!take_publication(federation, peer, &publication)) {
-            link_end(federation, link, BYE_OVERLOAD, "short of memory");
-            return;
-        }
-        peer->totals.lost += sequence - peer->expected;
-        peer->expected = sequence + 1;
-    }
+    if (link->is_behind || !take_all(federation, link, frame)) return;
     link->ack_bytes += frame_size;
     uint64_t due =
         link->ack_bytes >= LINK_ACK_BYTES ? federation->now_ms : least(link->ack_ms, federation->now_ms + LINK_ACK_MS);

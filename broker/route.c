@@ -113,31 +113,67 @@ enum routed route_local(struct broker *broker, uint64_t now_ms, struct message *
     return route_publication(broker, now_ms, message, only_if_retained, &(struct route_hint){0});
 }
 
-int broker_deliver_from_peer(struct broker *broker, uint64_t now_ms, struct message *message) {
+bool broker_takes_from_peers(const struct broker *broker) {
+    return !broker->memory_short && (broker->journal.failing || !journal_is_half_full(&broker->journal));
+}
+
+static void note_refusal(struct broker *broker, enum broker_at limit, const struct message *message, const char *what) {
+    limit_reached(broker, limit, "a publication of another broker %s: topic '%.*s'", what,
+                  (int)(message->topic_size < 100 ? message->topic_size : 100), message->topic);
+}
+
+/* What a client here would be refused has to wait at the other broker, whose client has its acknowledgement already: it
+ * counts against limits.link_queue_bytes there. A store that fails may do so for long, and must not keep the site from
+ * what needs no store: the queues and the journal have bounds of their own. False if it is not to be routed, and then
+ * *taken says what becomes of it. */
+static bool admit(struct broker *broker, const struct message *message, enum peer_taken *taken) {
+    bool lasts = message->qos > 0 || message->retain;
+    bool is_delete = message->retain && message->payload_size == 0;
+
+    if (broker->memory_short && !is_delete) {
+        note_refusal(broker, BROKER_AT_MEMORY_BYTES_MAX, message, lasts ? "has to wait" : "dropped");
+        *taken = lasts ? PEER_TAKEN_LATER : PEER_TAKEN;
+        return false;
+    }
+    if (lasts && !broker->journal.failing && journal_refuses(&broker->journal) && route_lasts(broker, message)) {
+        note_refusal(broker, BROKER_AT_JOURNAL_BYTES_MAX, message, "has to wait");
+        *taken = PEER_TAKEN_LATER;
+        return false;
+    }
+    return true;
+}
+
+enum peer_taken broker_deliver_from_peer(struct broker *broker, uint64_t now_ms, struct message *message) {
     struct passage passage = {.broker = broker, .now_ms = now_ms, .message = message, .from_peer = true};
-    const struct route *route = prepare(broker, message, &broker->peers_hint);
+    const struct route *route;
+    enum peer_taken taken;
 
     broker->now_ms = now_ms;
-    if (route == NULL) return -1;
+    if (!admit(broker, message, &taken)) return taken;
+    route = prepare(broker, message, &broker->peers_hint);
+    if (route == NULL) return PEER_TAKEN_NO_MEMORY;
     if (message->retain) {
         broker_clock_seen(broker, now_ms, &message->stamp);
         retain(broker, now_ms, message);
     }
     pass(&passage, route);
-    return 0;
+    return PEER_TAKEN;
 }
 
-int broker_merge_retained(struct broker *broker, uint64_t now_ms, struct message *message) {
+enum peer_taken broker_merge_retained(struct broker *broker, uint64_t now_ms, struct message *message) {
     struct passage passage = {
         .broker = broker, .now_ms = now_ms, .message = message, .from_peer = true, .missed = true};
     /* A delete is news only to those who were shown something. */
     bool known = retained_has(broker->retained, message->topic, message->topic_size);
-    const struct route *route = prepare(broker, message, &broker->peers_hint);
+    const struct route *route;
+    enum peer_taken taken;
 
     broker->now_ms = now_ms;
-    if (route == NULL) return -1;
+    if (!admit(broker, message, &taken)) return taken;
+    route = prepare(broker, message, &broker->peers_hint);
+    if (route == NULL) return PEER_TAKEN_NO_MEMORY;
     broker_clock_seen(broker, now_ms, &message->stamp);
     if (retain(broker, now_ms, message) == RETAINED_STORED && (message->payload_size > 0 || known))
         pass(&passage, route);
-    return 0;
+    return PEER_TAKEN;
 }

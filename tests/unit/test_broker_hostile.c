@@ -1,7 +1,7 @@
 /* What no client does unless it means harm, or is broken: it hurts itself, and nobody else. */
 #include "mqtt_client.h"
 
-#include "broker/peering.h"
+#include "broker/federation.h"
 
 #define FOR_EVER "11 ff ff ff ff"
 
@@ -129,6 +129,50 @@ static void subscribes_in_a_row_wait_for_the_store(void **state) {
         snprintf(expected, sizeof expected, "suback %u 01", i);
         expect(&client, expected);
     }
+    client_cut(&client);
+}
+
+/* What another broker sends for a session that lasts waits there, as what a client here sends is refused. */
+static void far_behind_the_store_what_lasts_is_not_taken_from_a_peer(void **state) {
+    static char payload[8000];
+    struct message *message = message_new(&(struct message){.qos = 1,
+                                                            .topic = "t",
+                                                            .topic_size = 1,
+                                                            .payload = (const uint8_t *)payload,
+                                                            .payload_size = sizeof payload,
+                                                            .expires_at_ms = UINT64_MAX});
+    struct client client;
+    unsigned taken = 0;
+    (void)state;
+
+    world.options.durable = true;
+    world.options.limits.journal_bytes_max = 100000;
+    again();
+    client_open(&world, &client, 5);
+    say_connect(&client, &(struct connect){.id = "c", .resume = true, .properties = FOR_EVER});
+    say_subscribe(&client, 1, "t", 1);
+    disk();
+    expect(&client, "connack present=0 00*");
+    expect(&client, "suback 1 01");
+    for (; taken < 100; taken++) {
+        struct message *anew = message_new(message); /* each of its own */
+        enum peer_taken answer = broker_deliver_from_peer(world.broker, world.now, anew);
+        message_unref(anew);
+        if (answer == PEER_TAKEN_LATER) break;
+    }
+    assert_in_range(taken, 12, 13);
+    assert_false(broker_takes_from_peers(world.broker));
+    message->qos = 0;
+    assert_int_equal(broker_deliver_from_peer(world.broker, world.now, message), PEER_TAKEN);
+    message->qos = 1;
+    broker_set_store_failing(world.broker, world.now, true); /* it may be so for long */
+    assert_true(broker_takes_from_peers(world.broker));
+    assert_int_equal(broker_deliver_from_peer(world.broker, world.now, message), PEER_TAKEN);
+    broker_set_store_failing(world.broker, world.now, false);
+    disk();
+    assert_true(broker_takes_from_peers(world.broker));
+    assert_int_equal(counters(&world).at_limit[BROKER_AT_JOURNAL_BYTES_MAX], 1);
+    message_unref(message);
     client_cut(&client);
 }
 
@@ -318,6 +362,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(packet_id_that_waits_for_the_store_cannot_be_acknowledged, begin, end),
         cmocka_unit_test_setup_teardown(packet_id_that_waits_for_output_cannot_be_acknowledged, begin, end),
         cmocka_unit_test_setup_teardown(subscribes_in_a_row_wait_for_the_store, begin, end),
+        cmocka_unit_test_setup_teardown(far_behind_the_store_what_lasts_is_not_taken_from_a_peer, begin, end),
         cmocka_unit_test_setup_teardown(packet_id_in_flight_is_not_given_out_again, begin, end),
         cmocka_unit_test_setup_teardown(what_a_client_forgot_to_release_costs_it_no_quota, begin, end),
         cmocka_unit_test_setup_teardown(short_of_memory_who_comes_back_brings_no_large_will, begin, end),
