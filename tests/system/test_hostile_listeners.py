@@ -9,7 +9,7 @@ import time
 
 from certificates import Authority
 from clients import Paho, Raw, raw_connect
-from harness import environment, run, wait_until
+from harness import PATIENCE_S, PATIENT, SLOWER, Stopwatch, environment, run, wait_until
 from test_listeners import ACCEPTED, NOT_AUTHORISED, ListenerTest
 
 PINGREQ, PINGRESP = b"\xc0\0", (0xd0, b"")
@@ -25,7 +25,7 @@ def greeting(*options):
             bytes_ = b""
             while len(bytes_) < 5 or len(bytes_) < 5 + int.from_bytes(bytes_[3:5], "big"):
                 bytes_ += connection.recv(65536)
-        client.wait(10)
+        client.wait(PATIENCE_S)
         return bytes_
 
 
@@ -42,7 +42,7 @@ class Handshakes(ListenerTest):
 
     def first_record(self, port, first):
         """The type of the first record that answers, 22 for a handshake and 21 for an alert."""
-        with socket.create_connection(("127.0.0.1", port), 10) as raw:
+        with socket.create_connection(("127.0.0.1", port), PATIENCE_S) as raw:
             raw.sendall(first)
             return raw.recv(1)[0]
 
@@ -87,7 +87,7 @@ class Handshakes(ListenerTest):
         first = greeting("-tls1_3")
         os.kill(site.process.pid, signal.SIGSTOP)
         for _ in range(500):
-            with socket.create_connection(("127.0.0.1", site.ports["a"]), 10) as one:
+            with socket.create_connection(("127.0.0.1", site.ports["a"]), PATIENCE_S) as one:
                 one.sendall(first)
         os.kill(site.process.pid, signal.SIGCONT)
         self.assertEqual(self.tls(site).send(raw_connect("late")).packet(), ACCEPTED)
@@ -139,7 +139,7 @@ class Descriptors(ListenerTest):
         self.keep_nobody_out("c", b"GET / HTTP/1.1\r\n\r\n")
 
     def test_strangers_at_the_port_of_brokers_leave_them_to_clients_and_links(self):
-        federation = self.federation(["one", "two"])
+        federation = self.federation(["one", "two"], limits=PATIENT)
         one = with_files(federation["one"], 256)
         one.start()
         crowd = [self.raw(one.port("peers"), b"\x16\x03\x01") for _ in range(300)]
@@ -162,7 +162,9 @@ class Descriptors(ListenerTest):
         site = self.secure()
         port = site.port("admin")
         crowd = [self.raw(port, b"GET /re") for _ in range(60)]
-        wait_until("it is answered", lambda: site.get("/readyz")[0] == 200, timeout_s=5)
+        watch = Stopwatch()
+        wait_until("it is answered", lambda: site.get("/readyz")[0] == 200)
+        self.assertLess(watch.seconds(), 5)
         for one in crowd:
             one.close()
 
@@ -183,7 +185,7 @@ class Tickets(ListenerTest):
 
     def connect(self, site, context, session=None):
         raw = Raw.__new__(Raw)
-        raw.socket, raw.buffer = context.wrap_socket(socket.create_connection(("127.0.0.1", site.ports["a"]), 10), server_hostname="localhost", session=session), b""
+        raw.socket, raw.buffer = context.wrap_socket(socket.create_connection(("127.0.0.1", site.ports["a"]), PATIENCE_S), server_hostname="localhost", session=session), b""
         self.addCleanup(raw.close)
         self.assertEqual(raw.send(raw_connect("c")).packet(), ACCEPTED)
         return raw.socket.session, raw.socket.session_reused
@@ -196,7 +198,7 @@ class Tickets(ListenerTest):
 
     def test_the_name_stays_until_the_certificate_expires(self):
         site = self.secure(tls=", client_ca: ca.crt", anonymous="false")
-        end = time.time() + 12
+        end = time.time() + 12 * SLOWER
         short = self.ca.sign("short", end_s=end)
         kept = []
         for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
