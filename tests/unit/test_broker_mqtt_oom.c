@@ -105,6 +105,37 @@ static void the_first_session_may_fail(void **state) {
     }
 }
 
+/* Who is let in has its will: without memory for it the CONNECT is refused (MQTT-3.1.2-7). */
+static void nobody_is_let_in_without_its_will(void **state) {
+    struct packet hello =
+        connect_packet(4, &(struct connect){.id = "c", .will_topic = "will", .will_payload = "gone", .will_qos = 1});
+    (void)state;
+
+    for (long n = 0;; n++) {
+        struct world world = {0};
+        struct client watcher;
+        broker_handle client;
+        bool is_in;
+        world_begin(&world);
+        client_connect(&world, &watcher, 5, "watcher");
+        client_subscribe(&watcher, "will", 0);
+        shortage_after(n);
+        client = broker_client_open(world.broker, world.now,
+                                    &(struct broker_origin){.from_loopback = true, .address = "127.0.0.1:1"});
+        broker_client_input(world.broker, world.now, client, hello.bytes, hello.size);
+        shortage_over();
+        is_in = counters(&world).clients_connected == 2;
+        broker_client_closed(world.broker, world.now, client);
+        expect(&watcher, is_in ? "publish q0 will 'gone'" : "");
+        client_cut(&watcher);
+        world_end(&world);
+        if (!shortage.failed) {
+            assert_true(is_in && n > 2);
+            return;
+        }
+    }
+}
+
 static void ask_twice(void *context, const struct broker_applicant *applicant, struct broker_auth_step *step) {
     (void)context, (void)applicant;
     step->reason = step->state++ < 2 ? 0x18 : 0x00;
@@ -157,6 +188,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_new_broker_is_whole_or_none),
         cmocka_unit_test(the_first_session_may_fail),
+        cmocka_unit_test(nobody_is_let_in_without_its_will),
         cmocka_unit_test(each_allocation_of_a_conversation_may_fail),
         cmocka_unit_test(each_allocation_of_an_authentication_may_fail),
     };
