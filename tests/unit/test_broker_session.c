@@ -319,10 +319,13 @@ static void queue_is_bounded_by_messages_and_by_bytes(void **state) {
         for (int n = 0; n < 10; n++)
             publish_1("0123456789");
         assert_in_range(counters(&world).dropped_queue_full, 3, 9);
+        assert_in_range(counters(&world).queued_bytes, 100, 10000);
+        assert_int_equal(counters(&world).queued_messages + counters(&world).dropped_queue_full, 10);
         b_connects(5, &resume_5, true);
         for (uint64_t n = counters(&world).dropped_queue_full; n < 10; n++)
             expect(&b, "publish q1 *");
         expect_nothing(&b);
+        assert_int_equal(counters(&world).queued_bytes + counters(&world).queued_messages, 0);
         client_cut(&b);
     }
 }
