@@ -280,6 +280,7 @@ static void handles_are_never_used_twice(void **state) {
             broker_client_open(world.broker, world.now, &(struct broker_origin){.from_loopback = false, .address = ""});
         for (size_t j = 0; j < i; j++)
             assert_true(seen[i] != seen[j]);
+        assert_true(broker_client_place(seen[i]) <= i / 3 + 1); /* their places are */
         if (i % 3) broker_client_closed(world.broker, world.now, seen[i]);
     }
     /* A late event for one that is gone does nothing. */
