@@ -184,8 +184,10 @@ struct walk {
 static bool show(const struct walk *walk, const struct tree_node *node) {
     const struct entry *entry = node->item;
 
-    if (entry == NULL || entry->number > walk->until || entry->message->expires_at_ms <= walk->now_ms) return true;
-    if (is_tombstone(entry->message) && !walk->with_tombstones) return true;
+    if (entry == NULL || entry->number > walk->until) return true;
+    /* An expiry interval of a delete is for those who hear it live: what it deleted stays deleted. */
+    if (is_tombstone(entry->message) ? !walk->with_tombstones : entry->message->expires_at_ms <= walk->now_ms)
+        return true;
     return walk->on_message(walk->context, entry->message);
 }
 

@@ -105,12 +105,17 @@ enum outbox_result sender_publish(struct federation *federation, struct peer *pe
     return OUTBOX_OK;
 }
 
+/* Its expiry interval is over, and nobody needs it any more: of a delete others must learn however late it is. */
+static bool is_late(const struct message *message, uint64_t expiry_s) {
+    return expiry_s == 0 && !(message->retain && message->payload_size == 0);
+}
+
 /* Adds the entry to the frame; false if it has to wait for the next frame. */
 static bool add_entry(struct federation *federation, struct link *link, struct outbox_entry *entry) {
     struct peer *peer = link->peer;
     struct frame_out *out = &link->out;
     uint64_t expiry_s = entry->message ? message_expiry_left_s(entry->message, federation->now_ms) : 0;
-    if (!entry->message || expiry_s == 0) {
+    if (!entry->message || is_late(entry->message, expiry_s)) {
         outbox_give_up(&peer->outbox, entry);
         frame_add_skipped(out);
         return true;

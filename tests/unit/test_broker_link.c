@@ -418,6 +418,32 @@ static void what_expired_on_the_way_is_not_sent_and_not_lost(void **state) {
     end(world);
 }
 
+static void a_delete_crosses_though_its_expiry_interval_is_over(void **state) {
+    (void)state;
+    static const uint8_t connect[] = {0x10, 15, 0, 4, 'M', 'Q', 'T', 'T', 5, 2, 0, 0, 0, 0, 2, 'v', '5'};
+    static const uint8_t delete[] = {0x31, 9, 0, 1, 't', 5, 2, 0, 0, 0, 1};
+    struct client *says, *hears, *late;
+    struct world *world = joined(&says, &hears);
+    client_publish(world, says, "t", "kept", 1, true);
+    world_settle(world);
+    assert_int_equal(client_got(hears, "kept"), 1);
+    says->handle = broker_client_open(world->sites[0].broker, world->now_ms,
+                                      &(struct broker_origin){.from_loopback = true, .address = "v5"});
+    client_send(world, says, connect, sizeof connect);
+    world->apart[0][1] = true;
+    world_cut(world, 0, 1);
+    client_send(world, says, delete, sizeof delete);
+    world_run(world, 2000);
+    world->apart[0][1] = false;
+    world_run(world, 3000);
+    late = client_connect(world, 1);
+    client_subscribe(world, late, "t", 1);
+    world_run(world, 1000);
+    assert_int_equal(late->subacks, 1);
+    assert_int_equal(late->received_count, 0);
+    end(world);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(simultaneous_dial_leaves_one_link),
@@ -437,6 +463,7 @@ int main(void) {
         cmocka_unit_test(an_expired_token_cuts_the_link),
         cmocka_unit_test(properties_and_expiry_cross),
         cmocka_unit_test(what_expired_on_the_way_is_not_sent_and_not_lost),
+        cmocka_unit_test(a_delete_crosses_though_its_expiry_interval_is_over),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,6 +103,17 @@ static void delete_leaves_a_tombstone_that_keeps_the_old_away(void **state) {
     assert_true(retained_has(retained, "a", 1));
 }
 
+static void tombstone_outlives_the_expiry_interval_of_its_delete(void **state) {
+    struct retained *retained = *state;
+
+    set(retained, "a", "1", 10);
+    assert_int_equal(set_until(retained, "a", "", 11, 5000), RETAINED_STORED);
+    retained_tick(retained, 6000);
+    assert_string_equal(look_at(retained, 6000, "a", true).text, "a=;");
+    assert_string_equal(look_at(retained, 6000, "a", false).text, "");
+    assert_int_equal(set(retained, "a", "1", 10), RETAINED_OLDER);
+}
+
 static void tombstone_is_dropped_in_the_end(void **state) {
     struct retained *retained = *state;
     uint64_t due;
@@ -320,6 +331,7 @@ int main(void) {
         TEST(newer_stamp_wins_in_any_order),
         TEST(stamps_order_by_wall_then_count_then_origin),
         TEST(delete_leaves_a_tombstone_that_keeps_the_old_away),
+        TEST(tombstone_outlives_the_expiry_interval_of_its_delete),
         TEST(tombstone_is_dropped_in_the_end),
         TEST(expired_is_not_shown_and_then_dropped),
         TEST(walk_ends_when_asked),
