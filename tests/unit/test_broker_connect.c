@@ -226,6 +226,14 @@ static void server_keep_alive_is_told_and_held(void **state) {
     pass(&world, 30000);
     expect(&client, "disconnect 8d");
     expect_end(&client);
+    /* 3.1.1 has no way to tell: the client's own holds, and 0 is never. */
+    for (unsigned keep_alive = 0; keep_alive <= 60; keep_alive += 60) {
+        client_connect_with(&world, &client, 4, &(struct connect){.id = "a", .keep_alive = keep_alive});
+        pass(&world, 89999);
+        client_read(&client);
+        assert_false(broker_client_ended(world.broker, client.handle));
+        client_cut(&client);
+    }
 }
 
 static uint8_t judge(void *context, const struct broker_applicant *applicant, const char **why) {

@@ -212,6 +212,13 @@ static void bytes_are_bounded_too(void **state) {
     assert_int_equal(set(retained, "b", payload, 1), RETAINED_FULL);
     assert_int_equal(set(retained, "a", payload, 2), RETAINED_STORED);
     assert_true(retained_bytes(retained) <= 1000);
+    /* What is too large in place of another leaves that as it is. */
+    assert_int_equal(set(retained, "a", "small", 3), RETAINED_STORED);
+    assert_int_equal(set(retained, "a/b", payload, 1), RETAINED_FULL);
+    assert_int_equal(set(retained, "b", "1234567890", 1), RETAINED_STORED);
+    assert_int_equal(set(retained, "b", payload, 2), RETAINED_FULL);
+    assert_int_equal(look_at(retained, 0, "b", false).count, 1);
+    assert_non_null(strstr(look_at(retained, 0, "b", false).text, "1234567890"));
     assert_int_equal(empty, 0);
     retained_free(retained);
 }
