@@ -74,6 +74,7 @@ static void what_is_in_flight_keeps_its_packet_id(void **state) {
     client_forget(&receiver);
     restart(&world, &store, 0);
 
+    assert_int_equal(counters(&world).inflight_messages, 3);
     connect_lasting(&world, &store, &receiver, "receiver", "connack present=1 00*");
     expect(&receiver, "pubrel 2");
     expect(&receiver, "publish dup q2 id=3 a 'x'");
