@@ -1,6 +1,7 @@
 """What the documents promise is what the programs do: keys, limits and their defaults, commands, and the page for those who come from Mosquitto."""
 import configparser
 import re
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -115,6 +116,57 @@ class Documents(SystemTest):
         for path in sorted(ROOT.glob("*.md")) + sorted(ROOT.glob("*/*.md")):
             for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", path.read_text()):
                 self.assertTrue((path.parent / link).exists(), f"{path}: {link}")
+
+
+PAGES = [ROOT / "daemon" / "hobnobd.8", ROOT / "daemon" / "hobnobd.yaml.5", ROOT / "tools" / "hobnob.1"]
+
+
+def plain(text):
+    """A manual page, or what a program prints, as words alone."""
+    text = re.sub(r"(?m)^\.(B|I|BR|RI|RB) ", "", text)
+    return " ".join(re.sub(r"\\f[BPI]", "", text).replace("\\-", "-").replace("\\&", "").replace("\\e", "\\").split())
+
+
+def paragraphs(text):
+    """{what .TP names: its text}"""
+    return {plain(head): plain(body) for head, body in re.findall(r"^\.TP\n(.*)\n((?:(?!\.TP|\.S[SH]|\.PP).*\n)*)", text, re.M)}
+
+
+class ManualPages(SystemTest):
+    def test_they_are_well_formed_and_installed(self):
+        for page in PAGES:
+            self.assertIn(str(page.relative_to(ROOT)), (ROOT / "CMakeLists.txt").read_text())
+            if shutil.which("groff") is not None:
+                done = run("groff", "-man", "-ww", "-z", "-Tutf8", page)
+                self.assertEqual((done.returncode, done.stdout, done.stderr), (0, "", ""), page)
+
+    def test_options_of_hobnobd_are_those_of_its_help(self):
+        shown = re.findall(r"^  ((?:-\w, )?--\w+) ", run(HOBNOBD, "--help", env=environment()).stdout, re.M)
+        named = [name for name in paragraphs(PAGES[0].read_text()) if name.startswith("-")]
+        self.assertEqual(named, shown)
+
+    def test_options_of_hobnob_are_in_the_words_of_its_help(self):
+        page = PAGES[2].read_text()
+        sections = {name: body for name, body in re.findall(r"^\.SS (.*)\n((?:(?!\.S[SH]).*\n)*)", page, re.M)}
+        commands = set(re.findall(r"^  (\w+) +\S", run(HOBNOB, "--help").stdout, re.M))
+        self.assertEqual({name.split()[0] for name in sections}, commands)
+        for name, section in sections.items():
+            done = run(HOBNOB, *name.split(), "--help")
+            self.assertEqual(done.returncode, 0, name)
+            shown = dict(re.findall(r"^ {2,6}((?:-\w, )?--\S+) +((?:.*)(?:\n {20,}\S.*)*)", done.stdout.partition("\nExample")[0], re.M))
+            shown = {option: plain(text) for option, text in shown.items() if option not in ("-?, --help", "--usage")}
+            self.assertEqual({option: text.rstrip(".") for option, text in paragraphs(section).items()},
+                             {option: text.rstrip(".") for option, text in shown.items()}, name)
+            usage, text = re.match(r"Usage: (.*)\n((?:.+\n)+)", done.stdout).groups()
+            self.assertIn(plain(usage) + " .PP " + plain(text), plain(section))
+
+    def test_all_keys_and_limits_are_there(self):
+        page = paragraphs(PAGES[1].read_text())
+        named = [name for head in page for name in head.split(", ")]
+        self.assertEqual(sorted(named), sorted(keys()))
+        for row in rows(LIMITS.read_text(), "| key | unit |"):
+            head = ", ".join(f"limits.{name}" for name in expanded(row[0]))
+            self.assertIn(f"; {row[2]}. At the limit: ".replace("`", ""), page[head])
 
 
 class FromMosquitto(SystemTest):
