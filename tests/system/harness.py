@@ -34,8 +34,10 @@ PATIENCE_S = 90.0 * SLOWER  # by the clock on the wall, for calls that wait by t
 SANITIZER = re.compile(r"ERROR: (Address|Leak)Sanitizer|runtime error:|Assertion .* failed|^==\d+== \S.*", re.M)
 
 THREE = ("edge-1", "edge-2", "edge-3")
-# For tests of what is delivered after a SUBACK: it waits for the other brokers however long a busy machine takes.
-PATIENT = {"subscribe_barrier_ms": 30_000}
+# Limits for tests of what is delivered: a SUBACK waits for the other brokers however long a busy machine takes, and, where nobody is to
+# die, nobody is taken for dead because it had no processor.
+PATIENT_SUBACK = {"subscribe_barrier_ms": 30_000}
+PATIENT = {**PATIENT_SUBACK, "suspicion_min_ms": 20_000}
 
 
 # ---- time ----

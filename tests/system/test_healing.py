@@ -5,7 +5,7 @@ import threading
 import time
 
 from clients import MosquittoSub, Paho, mosquitto_pub
-from harness import PATIENT, THREE, Namespace, Stopwatch, SystemTest, wait_until
+from harness import PATIENT_SUBACK, THREE, Namespace, Stopwatch, SystemTest, wait_until
 
 HEAL_S = 5.0
 
@@ -52,7 +52,7 @@ class Healing(SystemTest):
             raise faults[0]
 
     def test_one_killed_and_the_others_go_on(self):
-        fed = self.federation(limits=PATIENT).start()
+        fed = self.federation(limits=PATIENT_SUBACK).start()
         receivers = {name: self.closing(MosquittoSub(fed[name], "go/#", qos=1)) for name in ("edge-1", "edge-3")}
         self.closing(MosquittoSub(fed["edge-2"], "go/#", qos=1))
         publishers = {name: self.closing(Paho(fed[name])) for name in ("edge-1", "edge-3")}
@@ -174,7 +174,7 @@ class Partition(SystemTest):
             self.hub.run("ip", "link", "set", name, "master", "bridge", "up")
             room.run("ip", "address", "add", f"10.77.0.{number}/24", "dev", "eth0")
             room.run("ip", "link", "set", "eth0", "up")
-        self.fed = self.federation(hosts={name: f"10.77.0.{number}" for number, name in enumerate(THREE, 1)}, limits=PATIENT)
+        self.fed = self.federation(hosts={name: f"10.77.0.{number}" for number, name in enumerate(THREE, 1)}, limits=PATIENT_SUBACK)
         for broker in self.fed:
             broker.edit("anonymous: false", "anonymous: true")
             broker.namespace = self.rooms[broker.name]

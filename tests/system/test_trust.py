@@ -8,7 +8,7 @@ import re
 import shutil
 
 from clients import Paho
-from harness import PATIENT, Stopwatch, SystemTest, hobnob, holds, wait_until
+from harness import PATIENT_SUBACK, Stopwatch, SystemTest, hobnob, holds, wait_until
 
 
 def b64(data):
@@ -28,7 +28,7 @@ class Trust(SystemTest):
         self.token = self.bad.folder / "edge-2.jwt"
         self.good_token = self.token.read_text().strip()
         for name in ("edge-1", "edge-3"):
-            self.fed[name].limit(**PATIENT)
+            self.fed[name].limit(**PATIENT_SUBACK)
             self.fed[name].spawn()
         for name in ("edge-1", "edge-3"):
             self.fed[name].wait_ready()
