@@ -301,7 +301,7 @@ static struct outgoing *outgoing_new(struct broker *broker, struct message *mess
 }
 
 int session_put_back(struct broker *broker, struct session *session, struct message *message,
-                     const struct record *record) {
+                     struct share_member *member, const struct record *record) {
     size_t identifier_count = record->identifiers.size / sizeof(uint32_t);
     struct outgoing *outgoing = malloc(outgoing_size(identifier_count));
 
@@ -318,8 +318,8 @@ int session_put_back(struct broker *broker, struct session *session, struct mess
     hold(broker, outgoing);
     if (message != NULL) {
         message->durable_count++;
-        outgoing->member = share_recall(session, message->topic, message->topic_size);
-        if (outgoing->member != NULL) share_member_ref(outgoing->member);
+        outgoing->member = member;
+        if (member != NULL) share_member_ref(member);
     }
     if (outgoing->packet_id == 0) {
         queue_put(broker, session, outgoing);

@@ -2,6 +2,7 @@
 #include "broker/durable.h"
 #include "broker/engine.h"
 #include "broker/props.h"
+#include "broker/share.h"
 #include "broker/topic.h"
 
 #include <stdlib.h>
@@ -18,6 +19,7 @@ struct known {
 
 struct restoring {
     struct known *sessions, *messages;
+    struct share_recall recall;
     bool memory_short;
     uint32_t left_out;
 };
@@ -179,13 +181,17 @@ static enum outcome restore_queued(struct broker *broker, const struct record *r
     struct session *session = session_of(broker, record->session);
     const struct known *known = record->released ? NULL : find(broker->restoring->messages, record->message);
     struct message *message = known != NULL ? known->message : NULL;
+    struct share_member *member = NULL;
 
     if (session == NULL || record->position == 0 || record->qos < 1 || record->qos > 2 ||
         record->identifiers.size / sizeof(uint32_t) > UINT16_MAX)
         return LEFT_OUT;
     if (record->released ? record->qos != 2 || record->packet_id == 0 : message == NULL) return LEFT_OUT;
     if (record->packet_id != 0 && session_inflight(session, record->packet_id) != NULL) return LEFT_OUT;
-    return session_put_back(broker, session, message, record) == 0 ? TAKEN : MEMORY_SHORT;
+    if (message != NULL &&
+        share_recall(broker, &broker->restoring->recall, session, message->topic, message->topic_size, &member) != 0)
+        return MEMORY_SHORT;
+    return session_put_back(broker, session, message, member, record) == 0 ? TAKEN : MEMORY_SHORT;
 }
 
 static enum outcome restore_received(struct broker *broker, const struct record *record) {
@@ -289,6 +295,7 @@ bool broker_restored(struct broker *broker, uint64_t now_ms, uint64_t first_numb
                         "%u records of the store were left out: unsound, or without what "
                         "they refer to, or over a limit",
                         broker->restoring->left_out);
+    share_recall_end(&broker->restoring->recall);
     free(broker->restoring);
     broker->restoring = NULL;
     return !broker->restore_failed;

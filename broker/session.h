@@ -131,10 +131,10 @@ void session_pump(struct broker *broker, uint64_t now_ms, struct session *sessio
 void session_outgoing_released(struct broker *broker, const struct session *session, struct outgoing *outgoing);
 /* It is acknowledged, dropped or somebody else's: takes it out of the queue or of those in flight. */
 void session_outgoing_done(struct broker *broker, struct session *session, struct outgoing *outgoing);
-/* One of an earlier run, as its RECORD_QUEUED says, behind those put back before. message is NULL if PUBREC had come.
- * -1 when memory is short. */
+/* One of an earlier run, as its RECORD_QUEUED says, behind those put back before. message is NULL if PUBREC had come,
+ * member if it came through none. -1 when memory is short. */
 int session_put_back(struct broker *broker, struct session *session, struct message *message,
-                     const struct record *record);
+                     struct share_member *member, const struct record *record);
 /* Frees all that is queued and in flight. */
 void session_drop_outgoing(struct broker *broker, struct session *session);
 

@@ -196,21 +196,55 @@ void share_detach(struct broker *broker, uint64_t now_ms, struct session *sessio
     if (somebody && !broker->stopping) share_pass_on(broker, now_ms, session, NULL, SHARE_DETACHED);
 }
 
-struct share_member *share_recall(const struct session *session, const char *topic, size_t size) {
-    struct share_member *member, *found = NULL;
+void share_recall_end(struct share_recall *recall) {
+    subs_free(recall->filters);
+    *recall = (struct share_recall){0};
+}
 
-    if (session->memberships == NULL) return NULL;
-    DL_FOREACH2(session->memberships, member, session_next) {
-        const struct share *share = member->place.share;
-        if (!topic_matches(share->named.text + share->inner, share->named.size - share->inner, topic, size)) continue;
-        if (found != NULL) return NULL;
-        found = member;
-    }
-    for (uint32_t i = 0; found != NULL && i < session->filters.count; i++) {
+static int recall_filters(struct broker *broker, struct share_recall *recall, struct session *session) {
+    static const struct subscription plain = {.qos = 2};
+
+    share_recall_end(recall);
+    recall->filters = subs_new(broker->seed);
+    for (uint32_t i = 0; recall->filters != NULL && i < session->filters.count; i++) {
         const struct filter *filter = &session->filters.items[i];
-        if (topic_share_split(filter->text, filter->size) == 0 &&
-            topic_matches(filter->text, filter->size, topic, size))
-            found = NULL;
+        size_t inner = topic_share_split(filter->text, filter->size);
+        struct share *share = (struct share *)(void *)names_find(&broker->shares, filter->text, filter->size);
+        struct subscriber *subscriber = inner > 0 ? &share->subscriber : &session->subscriber;
+        if (subs_add(recall->filters, filter->text + inner, filter->size - inner, subscriber, &plain) < 0)
+            share_recall_end(recall);
     }
-    return found;
+    if (recall->filters == NULL) return -1;
+    recall->session = session;
+    recall->filter_count = session->filters.count;
+    return 0;
+}
+
+struct recalled {
+    struct share *share; /* the last one that matches */
+    unsigned count;      /* of those that match */
+};
+
+static void on_recalled(void *context, struct subscriber *subscriber, const struct subscription *subscription) {
+    struct recalled *recalled = context;
+
+    (void)subscription;
+    recalled->count++;
+    recalled->share = subscriber->kind == SUBSCRIBER_SHARE
+                          ? (struct share *)(void *)((char *)subscriber - offsetof(struct share, subscriber))
+                          : NULL;
+}
+
+int share_recall(struct broker *broker, struct share_recall *recall, struct session *session, const char *topic,
+                 size_t size, struct share_member **member) {
+    struct recalled recalled = {0};
+
+    *member = NULL;
+    if (session->memberships == NULL) return 0;
+    if ((recall->session != session || recall->filter_count != session->filters.count) &&
+        recall_filters(broker, recall, session) != 0)
+        return -1;
+    subs_match(recall->filters, topic, size, on_recalled, &recalled);
+    if (recalled.count == 1 && recalled.share != NULL) *member = member_find(broker, recalled.share, session);
+    return 0;
 }

@@ -68,8 +68,16 @@ void share_end(struct broker *broker, uint64_t now_ms, struct session *session);
 void share_forget(struct session *session);
 
 /* Through which membership a publication came to a session that is restored, as no record tells: NULL if through none,
- * or if an ordinary subscription or another group may have been it. */
-struct share_member *share_recall(const struct session *session, const char *topic, size_t size);
+ * or if an ordinary subscription or another group may have been it. Messages of one session after the other cost one
+ * look into its filters each, not one at each filter. 0, or -1 when memory is short. Zero before the first. */
+struct share_recall {
+    const struct session *session;
+    uint32_t filter_count; /* of the session then */
+    struct subs *filters;  /* of this session alone */
+};
+int share_recall(struct broker *broker, struct share_recall *recall, struct session *session, const char *topic,
+                 size_t size, struct share_member **member);
+void share_recall_end(struct share_recall *recall);
 
 /* One more, or one less, publication under way that came through it. */
 void share_member_ref(struct share_member *member);

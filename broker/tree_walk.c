@@ -78,11 +78,8 @@ static void match_below(const struct match *match, const struct tree_node *node,
 
 void tree_match(const struct tree *tree, const char *name, size_t size, tree_on_node *on_node, void *context) {
     struct tree_path path;
-    struct match match = {.tree = tree,
-                          .name = &path,
-                          .on_node = on_node,
-                          .context = context,
-                          .is_dollar = size > 0 && name[0] == '$'};
+    struct match match = {
+        .tree = tree, .name = &path, .on_node = on_node, .context = context, .is_dollar = size > 0 && name[0] == '$'};
 
     tree_path_of(name, size, &path);
     match_below(&match, tree->root, 0);

@@ -1,5 +1,6 @@
 /* Shared subscriptions while memory is short: a group is joined wholly or not at all, and what cannot be passed on is
  * lost for that one member alone. */
+#include "broker/record.h"
 #include "mqtt_client.h"
 #include "oom.h"
 
@@ -113,8 +114,47 @@ static void what_cannot_be_passed_on_costs_one_connection(void **state) {
     assert_true(n >= 3);
 }
 
+static void restore(struct world *world, const struct record *record) {
+    broker_restore(world->broker, world->now, record);
+}
+
+/* What came through a group is put back with its member, or the restore says that memory was short. */
+static bool put_back_with_a_failure(long n) {
+    struct world world = {.now = 1000000000, .options.durable = true};
+    const struct record_text topic = {"t/1", 3};
+    bool failed;
+
+    world_begin(&world);
+    restore(&world, &(struct record){.type = RECORD_SESSION, .session = 1, .client_id = {"a", 1}, .expiry_s = 3600});
+    for (unsigned i = 0; i < 20; i++) {
+        char filter[32];
+        snprintf(filter, sizeof filter, "$share/g/%s%u", i ? "other/" : "+/", i + 1);
+        restore(&world,
+                &(struct record){
+                    .type = RECORD_SUBSCRIPTION, .session = 1, .filter = {filter, strlen(filter)}, .options = 1});
+    }
+    restore(&world, &(struct record){.type = RECORD_MESSAGE, .message = 2, .publication = {.topic = topic, .qos = 1}});
+    shortage_after(n);
+    restore(&world, &(struct record){.type = RECORD_QUEUED, .session = 1, .message = 2, .position = 1, .qos = 1});
+    shortage_over();
+    failed = shortage.failed;
+    assert_int_equal(broker_restored(world.broker, world.now, 3), !failed);
+    world_end(&world);
+    return failed;
+}
+
+static void a_restore_without_memory_for_a_group_says_so(void **state) {
+    long n = 0;
+    (void)state;
+
+    while (put_back_with_a_failure(n))
+        n++;
+    assert_true(n >= 20); /* the filters, too */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_restore_without_memory_for_a_group_says_so),
         cmocka_unit_test(a_group_is_joined_wholly_or_not_at_all),
         cmocka_unit_test(what_cannot_be_passed_on_costs_one_connection),
     };

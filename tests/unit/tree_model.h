@@ -262,8 +262,7 @@ static inline void model_step(struct model *model, const uint8_t *step) {
     case 1:
     case 2:
     case 3:
-        if (model->holds_names ? model_is_name(&text) : model_is_filter(&text))
-            model_set(model, step[0] / 8u, &text);
+        if (model->holds_names ? model_is_name(&text) : model_is_filter(&text)) model_set(model, step[0] / 8u, &text);
         break;
     case 4:
     case 5:
