@@ -123,6 +123,23 @@ class Restart(RestartTest):
         client.wait_payload(b"for you")
         self.assertNotIn(b"not for me", client.payloads())
 
+    def test_the_will_of_who_does_not_come_back_is_sent_after_the_next_start(self):
+        for how in ("stop", "kill"):
+            with self.subTest(how=how):
+                broker = self.broker()
+                watcher = Paho(broker, "watcher", clean=False, expiry_s=3600)
+                watcher.subscribe("status", qos=1)
+                watcher.disconnect()
+                gone = Paho(broker, "gone", version=V311, clean=False, will=("status", b"gone", 1, True))
+                delayed = Paho(broker, "back", clean=False, expiry_s=3600, will=("status", b"not yet", 1, False), will_delay_s=600)
+                self.again(broker, how)
+                gone.close()
+                delayed.close()
+                self.assertTrue(self.closing(Paho(broker, "back", clean=False, expiry_s=3600)).session_present)
+                watcher = self.closing(Paho(broker, "watcher", clean=False, expiry_s=3600))
+                self.assertEqual([(m.topic, m.payload, m.qos) for m in watcher.wait_count(1)], [("status", b"gone", 1)])
+                self.assertEqual(broker.stop(), 0)
+
     def test_sessions_that_end_with_their_connection_are_not_kept(self):
         broker = self.broker()
         client = self.closing(Paho(broker, "passing"))
