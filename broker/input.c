@@ -2,6 +2,7 @@
 
 #include "broker/connect.h"
 #include "broker/engine.h"
+#include "broker/foreign.h"
 #include "broker/partial.h"
 
 /* Longest CONNECT: four strings of 64 KiB, and room for properties. Before it nothing is known of the far end. */
@@ -111,6 +112,8 @@ void client_input(struct broker *broker, uint64_t now_ms, struct client *client,
     struct mqtt_frame frame;
     enum mqtt_framing framing;
 
+    if (client->state == CLIENT_NEW && client->partial == NULL && client->why == NULL)
+        client->why = foreign_protocol(bytes, size);
     /* Keep alive counts packets (MQTT-3.1.2-22); but who is busy sending a long one is not silent. */
     if (size >= LONG_PIECE) client->heard_ms = now_ms;
     while (size > 0 && client->state != CLIENT_ENDED && client->doom == 0) {

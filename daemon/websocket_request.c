@@ -4,6 +4,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "broker/foreign.h"
 #include "daemon/websocket.h"
 
 #define KEY_SIZE 24u /* 16 bytes in base64 */
@@ -20,6 +21,7 @@ struct request {
     bool upgrade, connection; /* name what they must */
     bool mqtt, mqttv31;       /* subprotocols offered */
     bool from_page;           /* of another host */
+    bool has_body;            /* which would be taken for frames */
 };
 
 static bool span_is(struct span span, const char *text) {
@@ -70,9 +72,18 @@ static void read_header(struct request *request, struct span name, struct span v
         request->mqttv31 = request->mqttv31 || names(value, "mqttv3.1");
     }
     if (span_is(name, "Origin") && !origin_is_here(value)) request->from_page = true;
+    if (span_is(name, "Transfer-Encoding") || (span_is(name, "Content-Length") && !span_is(value, "0")))
+        request->has_body = true;
     if (span_is(name, "Host")) request->host = value, request->hosts++;
     if (span_is(name, "Sec-WebSocket-Key")) request->key = value, request->keys++;
     if (span_is(name, "Sec-WebSocket-Version")) request->version = value, request->versions++;
+}
+
+/* Some take a line feed alone for the end of a line, and would read another request than we do. */
+static bool has_controls(const char *bytes, const char *end) {
+    for (; bytes < end; bytes++)
+        if (((unsigned char)*bytes < 0x20 && *bytes != '\t') || *bytes == 0x7f) return true;
+    return false;
 }
 
 /* The lines after the first; false if one is no "name: value" (RFC 9112 section 5). */
@@ -81,7 +92,7 @@ static bool read_headers(struct request *request, const char *bytes, const char 
         const char *line_end = memmem(bytes, (size_t)(end - bytes), "\r\n", 2);
         const char *colon = memchr(bytes, ':', (size_t)(line_end - bytes));
         if (colon == NULL || colon == bytes || colon[-1] == ' ' || *bytes == ' ' || *bytes == '\t') return false;
-        if (memchr(bytes, '\0', (size_t)(line_end - bytes)) != NULL) return false;
+        if (has_controls(bytes, line_end)) return false;
         read_header(request, (struct span){bytes, (size_t)(colon - bytes)},
                     trimmed((struct span){colon + 1, (size_t)(line_end - colon - 1)}));
         bytes = line_end + 2;
@@ -147,19 +158,27 @@ static bool path_is_ours(struct span path, bool upgrade) {
     return upgrade && path.size == 1 && path.bytes[0] == '/';
 }
 
+static const char *what_else(const char *bytes, size_t size) {
+    static const char mqtt[] = "it speaks MQTT without WebSocket: switch that on there, or use a port of listen.mqtt";
+    const char *what = foreign_protocol((const uint8_t *)bytes, size);
+    if (what != NULL) return what;
+    return bytes[0] == 0x10 ? mqtt : "this is no request for a WebSocket";
+}
+
 enum websocket_request_result websocket_request(const char *bytes, size_t size, struct websocket_answer *answer) {
     struct request request = {0};
     size_t path_size = 0;
     *answer = (struct websocket_answer){0};
     if (memcmp(bytes, "GET ", size < 4 ? size : 4) != 0)
-        return refuse(answer, "400 Bad Request", "", "this is no request for a WebSocket");
+        return refuse(answer, "400 Bad Request", "", what_else(bytes, size));
     const char *end = memmem(bytes, size, "\r\n\r\n", 4);
     if (end == NULL && size < WEBSOCKET_REQUEST_MAX) return WEBSOCKET_MORE;
     if (end == NULL || (size_t)(end - bytes) + 4 > WEBSOCKET_REQUEST_MAX)
         return refuse(answer, "431 Request Header Fields Too Large", "", "the request is longer than 8,192 bytes");
     const char *line_end = memmem(bytes, size, "\r\n", 2), *path = path_of(bytes, line_end, &path_size);
     answer->request_size = (size_t)(end - bytes) + 4;
-    if (path == NULL || !read_headers(&request, line_end + 2, end + 2))
+    if (path == NULL || has_controls(bytes, line_end) || !read_headers(&request, line_end + 2, end + 2) ||
+        request.has_body)
         return refuse(answer, "400 Bad Request", "", "the request is malformed");
     if (!path_is_ours((struct span){path, path_size}, request.upgrade))
         return refuse(answer, "404 Not Found", "", "MQTT over WebSocket is at " WEBSOCKET_PATH);
