@@ -176,7 +176,7 @@ void arrive_secured(struct connection *connection) {
     case TLS_NAME_NO_CERTIFICATE: advance(connection); return;
     case TLS_NAME_BAD:
         fail(connection, &clients->counters.tls_failed,
-             "its certificate has no common name (CN) that can be a user name: give it one of printable characters");
+             "its certificate has no common name (CN) that can be a user name: give it one, of printable characters");
         return;
     }
 }

@@ -3,7 +3,7 @@
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "broker/topic.h"
+#include "daemon/name.h"
 
 #define LINE_MAX_V1 107u /* bytes with CR LF (section 2.1) */
 #define HEAD_SIZE 16u    /* of version 2 (section 2.2), before addresses and TLVs */
@@ -113,9 +113,7 @@ static bool next_tlv(const uint8_t *bytes, size_t end, size_t *at, uint8_t *type
  * with. */
 static void take_name(const uint8_t *bytes, size_t size, struct proxy_header *out) {
     if (size == 0 || size > PROXY_NAME_MAX) return;
-    for (size_t i = 0; i < size; i++)
-        if (bytes[i] < 0x20 || bytes[i] == 0x7f) return;
-    if (!topic_utf8_valid((const char *)bytes, size)) return;
+    if (!name_is_plain(bytes, size)) return;
     memcpy(out->name, bytes, size);
     out->name[size] = '\0';
 }

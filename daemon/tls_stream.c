@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/name.h"
 #include "daemon/tls_inside.h"
 
 /* A key update costs 10 us and 27 bytes, and a client needs one in 2^24 records. */
@@ -112,6 +113,12 @@ static const char *explain(unsigned long error) {
         return "the client has no cipher that is secure enough: let it offer ECDHE with AES-GCM or ChaCha20, and a "
                "group "
                "of X25519, P-256 and P-384";
+    case SSL_R_WRONG_CURVE:
+        return "the key of the client's certificate is on a curve other than P-256 and P-384: make it on one of these, "
+               "or "
+               "let the client speak TLS 1.3";
+    case SSL_R_EXCESSIVE_MESSAGE_SIZE:
+        return "the client shows more certificates than fit in 100 kB: let it show those up to its authority's";
     case SSL_R_NO_SUITABLE_KEY_SHARE:
         return "the client has none of the groups X25519, P-256 and P-384: let it offer one";
     case SSL_R_HTTP_REQUEST:
@@ -169,12 +176,12 @@ enum tls_name tls_stream_name(const struct tls_stream *stream, char name[TLS_NAM
     if (SSL_get_verify_result(stream->ssl) != X509_V_OK) return TLS_NAME_BAD;
     const X509_NAME *subject = X509_get_subject_name(certificate);
     const int at = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
+    if (at >= 0 && X509_NAME_get_index_by_NID(subject, NID_commonName, at) >= 0) return TLS_NAME_BAD; /* which one? */
     unsigned char *text = NULL;
     const int size =
         at < 0 ? -1 : ASN1_STRING_to_UTF8(&text, X509_NAME_ENTRY_get_data(X509_NAME_get_entry(subject, at)));
     bool good = size > 0 && (unsigned)size <= TLS_NAME_MAX;
-    for (int i = 0; good && i < size; i++)
-        good = text[i] >= 0x20 && text[i] != 0x7f; /* a zero in it would cut the name short */
+    good = good && name_is_plain(text, (size_t)size); /* a zero in it would cut the name short */
     if (good) {
         memcpy(name, text, (size_t)size);
         name[size] = '\0';

@@ -38,7 +38,7 @@ const char *tls_stream_wrong(const struct tls_stream *stream);
 #define TLS_NAME_MAX 256u
 enum tls_name { TLS_NAME_GOOD, TLS_NAME_NO_CERTIFICATE, TLS_NAME_BAD };
 /* The subject's common name in the client's certificate, which was verified. TLS_NAME_BAD: it has none that can be a
- * user name. */
+ * user name, or several. */
 enum tls_name tls_stream_name(const struct tls_stream *stream, char name[TLS_NAME_MAX + 1]);
 
 /* Encrypts into out; size is 1 to TLS_RECORD_MAX. False when memory is short or the stream has failed. */

@@ -78,7 +78,11 @@ static const struct good_case good[] = {
     {BYTES(SIGNATURE "\x21\x11\x00\x1c" V4 "\x20\x00\x0d\x03\0\0\0\0\x22\x00\x05"
                      "al\0ce"),
      "10.1.2.3", 57005, ""},
-    /* not UTF-8 */
+    /* not UTF-8; a control character above U+007F */
+    {BYTES(SIGNATURE "\x21\x11\x00\x1c" V4 "\x20\x00\x0d\x03\0\0\0\0\x22\x00\x05"
+                     "al\xc2\x9b"
+                     "e"),
+     "10.1.2.3", 57005, ""},
     {BYTES(SIGNATURE "\x21\x11\x00\x1c" V4 "\x20\x00\x0d\x03\0\0\0\0\x22\x00\x05"
                      "al\xff"
                      "ce"),
