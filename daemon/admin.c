@@ -51,6 +51,9 @@ static void write_metrics(const struct server *server, struct text *body) {
                               .ready = server_serves(server, reason),
                               .log_suppressed = log_suppressed(server->log),
                               .turns = server->turns.counters};
+    int64_t from_s;
+    if (server->certificates != NULL)
+        tls_certificates_dates(server->certificates, &from_s, &metrics.certificate_ends_s);
     struct link_info *links = list_links(broker, &metrics.link_count);
     if (links == NULL) {
         body->failed = true;

@@ -340,6 +340,10 @@ void metrics_write(const struct metrics *metrics, struct text *out) {
              metrics->uptime_ms % 1000);
     head(out, "hobnob_ready", GAUGE, "1 while listeners and store serve.");
     text_add(out, "hobnob_ready %d\n", metrics->ready ? 1 : 0);
+    if (metrics->certificate_ends_s != 0) {
+        head(out, "hobnob_tls_certificate_expires_seconds", GAUGE, "When tls.cert expires, in seconds since 1970.");
+        text_add(out, "hobnob_tls_certificate_expires_seconds %" PRIi64 "\n", metrics->certificate_ends_s);
+    }
     head(out, "hobnob_log_suppressed_total", COUNTER,
          "Log lines left out since their event had used up its allowance.");
     text_add(out, "hobnob_log_suppressed_total %" PRIu64 "\n", metrics->log_suppressed);

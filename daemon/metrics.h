@@ -20,6 +20,7 @@
 struct metrics {
     const char *version, *name; /* of this broker */
     uint64_t uptime_ms;
+    int64_t certificate_ends_s; /* seconds since 1970; 0 without tls.cert */
     bool ready;
     uint64_t log_suppressed;
     struct memory_state memory;

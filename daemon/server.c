@@ -18,8 +18,9 @@
 #include "daemon/storing.h"
 #include "daemon/web.h"
 
-#define WALL_EVERY_MS 500  /* how stale the node's wall clock may be */
-#define LEAVE_MAX_MS 6000u /* from SIGTERM to the end, whatever the others do */
+#define WALL_EVERY_MS 500    /* how stale the node's wall clock may be */
+#define EXPIRY_EVERY_MS 1000 /* a look at the dates of the certificate */
+#define LEAVE_MAX_MS 6000u   /* from SIGTERM to the end, whatever the others do */
 #define LEAVE_CHECK_MS 20u
 #define ALONE_MS 10000u    /* after which it is said that nobody has answered */
 #define LATE_MS 50u        /* the loop has been away */
@@ -167,11 +168,24 @@ static void tell_if_alone(struct server *server) {
              ALONE_MS / 1000, counters.unsealed);
 }
 
+/* Nobody who is connected notices, and nobody else gets in. */
+static void tell_if_expiring(struct server *server) {
+    const int64_t passed_ms = server->wall_told_ms - server->looked_ms;
+    char text[EXPIRY_TEXT_MAX];
+    int64_t from_s, to_s;
+    if (server->certificates == NULL || (passed_ms >= 0 && passed_ms < EXPIRY_EVERY_MS)) return;
+    server->looked_ms = server->wall_told_ms;
+    tls_certificates_dates(server->certificates, &from_s, &to_s);
+    if (expiry_due(&server->expiry, from_s, to_s, server->wall_told_ms / 1000, text))
+        log_text(server->log, LOG_LEVEL_WARNING, "certificate", "%s", text);
+}
+
 /* All input of this turn is in: now everything goes out, and then the loop may sleep. */
 static void on_prepare(uv_prepare_t *prepare) {
     struct server *server = prepare->data;
     server_tell_wall(server);
     tell_if_alone(server);
+    tell_if_expiring(server);
     if (!server->ended) memory_turn(server->memory);
     server_pump(server);
     do {

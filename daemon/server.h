@@ -16,6 +16,7 @@
 #include <uv.h>
 
 #include "daemon/config.h"
+#include "daemon/expiry.h"
 #include "daemon/identity.h"
 #include "daemon/log.h"
 #include "daemon/node.h"
@@ -62,6 +63,8 @@ struct server {
     uv_signal_t signals[SIGNALS];
     bool alone_told;      /* that nobody has answered since the start, or that it need not be said */
     int64_t wall_told_ms; /* the last reading that the node was given */
+    int64_t looked_ms;    /* when the dates of the certificate were looked at, by that clock */
+    struct expiry expiry;
 };
 
 /* The loop's time: monotonic milliseconds, the same throughout one turn of the loop. */

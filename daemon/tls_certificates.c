@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include "daemon/tls_inside.h"
 
@@ -218,6 +219,17 @@ void tls_certificates_read(struct tls_certificates *certificates, const struct c
     }
     SSL_CTX_free(certificates->context);
     certificates->context = reading.context;
+}
+
+static int64_t seconds_of(const ASN1_TIME *moment) {
+    struct tm tm;
+    return ASN1_TIME_to_tm(moment, &tm) == 1 ? (int64_t)timegm(&tm) : 0;
+}
+
+void tls_certificates_dates(const struct tls_certificates *certificates, int64_t *from_s, int64_t *to_s) {
+    const X509 *own = certificates->context != NULL ? SSL_CTX_get0_certificate(certificates->context) : NULL;
+    *from_s = own != NULL ? seconds_of(X509_get0_notBefore(own)) : 0;
+    *to_s = own != NULL ? seconds_of(X509_get0_notAfter(own)) : 0;
 }
 
 struct tls_certificates *tls_certificates_new(void) {

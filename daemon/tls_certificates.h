@@ -20,4 +20,7 @@ void tls_certificates_free(struct tls_certificates *certificates);
 void tls_certificates_read(struct tls_certificates *certificates, const struct config *config, int64_t wall_s,
                            struct config_faults *faults);
 
+/* The dates of our own, seconds since 1970; 0 if there is none. */
+void tls_certificates_dates(const struct tls_certificates *certificates, int64_t *from_s, int64_t *to_s);
+
 #endif

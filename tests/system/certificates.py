@@ -18,14 +18,14 @@ class Authority:
         _openssl("req", "-x509", *self._new_key(self.key), "-out", self.crt, "-days", "30", "-subj", f"/CN={name}")
 
     @staticmethod
-    def _new_key(path, kind="ec"):
-        return ["-newkey", *(["ec", "-pkeyopt", "ec_paramgen_curve:P-256"] if kind == "ec" else [kind]), "-nodes", "-keyout", path]
+    def _new_key(path, kind="ec", curve="P-256"):
+        return ["-newkey", *(["ec", "-pkeyopt", f"ec_paramgen_curve:{curve}"] if kind == "ec" else [kind]), "-nodes", "-keyout", path]
 
-    def sign(self, name, subject=None, days=30, kind="ec", end_s=None, extensions="subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1"):
+    def sign(self, name, subject=None, days=30, kind="ec", curve="P-256", end_s=None, extensions="subjectAltName=DNS:localhost,IP:127.0.0.1,IP:::1"):
         """Returns the paths of certificate and key. Negative days: it has expired. end_s: when it expires, seconds since 1970."""
         crt, key, request, more = (self.folder / f"{name}.{kind}" for kind in ("crt", "key", "csr", "ext"))
         more.write_text(extensions + "\n")
-        _openssl("req", *self._new_key(key, kind), "-out", request, "-subj", subject or f"/CN={name}")
+        _openssl("req", *self._new_key(key, kind, curve), "-out", request, "-utf8", "-subj", subject or f"/CN={name}")
         key.chmod(0o600)
         if end_s is not None:
             self._sign_until(request, crt, more, time.time() - 3600, end_s)

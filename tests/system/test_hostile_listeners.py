@@ -227,6 +227,51 @@ class Tickets(ListenerTest):
                 self.connect(site, context, session)
 
 
+class Certificates(ListenerTest):
+    def test_a_name_is_one_and_plain(self):
+        site = self.secure(tls=", client_ca: ca.crt")
+        for name, subject in (("several", "/CN=alice/CN=admin"), ("control", "/CN=a\u009bb")):
+            certificate = self.ca.sign(name, subject=subject)
+            with self.subTest(name), self.assertRaises((ssl.SSLError, ConnectionError, EOFError)):
+                self.tls(site, certificate=certificate).send(raw_connect("c"))._take(4)
+        wait_until("the log says why", lambda: len(site.log_lines("client_refused", "common name (CN) that can be a user name")) == 2)
+
+    def test_one_on_another_curve_is_told_what_to_do(self):
+        site = self.secure(tls=", client_ca: ca.crt")
+        context = ssl.create_default_context(cafile=self.ca.crt)
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        with self.assertRaises((ssl.SSLError, ConnectionError)):
+            self.tls(site, certificate=self.ca.sign("p521", curve="P-521"), context=context)
+        wait_until("the log says why", lambda: site.log_lines("client_refused", "a curve other than P-256 and P-384"))
+        self.assertEqual(self.tls(site, certificate=self.ca.sign("p384", curve="P-384"), context=context).send(raw_connect("c")).packet(), ACCEPTED)
+
+    def test_our_own_is_watched(self):
+        site = self.secure(start=False)
+        end = time.time() + 8
+        self.ca.sign("server", end_s=end)
+        site.start()
+        self.addCleanup(self._end, site)
+        self.assertEqual(site.metric("hobnob_tls_certificate_expires_seconds"), int(end))
+        wait_until("it is said, though nothing else happens", lambda: site.log_lines("warning certificate", "has expired", "SIGHUP"), timeout_s=30)
+        self.ca.sign("server")
+        os.kill(site.process.pid, signal.SIGHUP)
+        wait_until("it is renewed", lambda: site.metric("hobnob_tls_certificate_expires_seconds") > end + 3600)
+
+
+class OtherProtocols(ListenerTest):
+    def test_the_log_says_what_it_is_and_what_to_do(self):
+        site = self.secure(listen="mqtt: 127.0.0.1:{a}\nmqtts: 127.0.0.1:{b}\nws: 127.0.0.1:{c}")
+        tls, http, mqtt = greeting("-tls1_3"), b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", raw_connect("c")
+        for letter, first, words in (("a", tls, ("speaks TLS", "listen.mqtts")), ("a", http, ("speaks HTTP", "listen.ws")),
+                                     ("a", b"PROXY TCP4 192.0.2.1 192.0.2.2 1 2\r\n", ("PROXY header", "listen.proxies")),
+                                     ("b", mqtt, ("does not speak TLS", "listen.mqtt")), ("b", http, ("does not speak TLS",)),
+                                     ("c", tls, ("speaks TLS", "wss")), ("c", mqtt, ("speaks MQTT without WebSocket", "listen.mqtt"))):
+            with self.subTest(words=words, letter=letter):
+                raw = self.raw(site.ports[letter], first)
+                port = raw.socket.getsockname()[1]
+                wait_until(f"the log says {words}", lambda: site.log_lines(f"127.0.0.1:{port}", *words))
+
+
 class Rights(ListenerTest):
     """Who is welcome without a name, since he is at this host."""
 
