@@ -11,7 +11,6 @@ static void on_check(uv_check_t *check) {
 }
 
 void turns_start(struct turns *turns, uv_loop_t *loop) {
-    turns->woke_ms = uv_now(loop);
     uv_check_init(loop, &turns->check);
     turns->check.data = turns;
     uv_check_start(&turns->check, on_check);
@@ -30,6 +29,7 @@ void turns_count(struct turns_counters *counters, uint64_t us) {
 
 void turns_end(struct turns *turns) {
     const uint64_t now_ms = uv_hrtime() / NS_PER_MS;
+    if (turns->woke_ms == 0) return;
     turns_count(&turns->counters, (now_ms > turns->woke_ms ? now_ms - turns->woke_ms : 0) * 1000);
 }
 

@@ -16,11 +16,11 @@ struct turns_counters {
 
 struct turns {
     uv_check_t check;
-    uint64_t woke_ms;
+    uint64_t woke_ms; /* 0: it has not slept yet, and what was before is the start */
     struct turns_counters counters;
 };
 
-/* Begins to count; the first turn begins now. */
+/* Turns count from the first sleep on. */
 void turns_start(struct turns *turns, uv_loop_t *loop);
 /* Call it when all is written, before the loop sleeps. */
 void turns_end(struct turns *turns);
