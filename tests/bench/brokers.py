@@ -4,6 +4,7 @@ import os
 import re
 import resource
 import shutil
+import statistics
 import sys
 from pathlib import Path
 
@@ -15,15 +16,12 @@ sys.path.insert(0, str(ROOT / "tests" / "system"))
 from clients import Raw, packet, raw_connect, text  # noqa: E402
 from harness import HOBNOB, HOBNOBD, Broker, Daemon, free_ports, run  # noqa: E402
 
-TICKS = os.sysconf("SC_CLK_TCK")
-
-
 class Cost:
     """CPU time and memory of a daemon, from /proc."""
 
     def cpu_s(self):
-        fields = Path(f"/proc/{self.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS
+        """Of all its threads."""
+        return sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")) / 1e9
 
     def resident(self):
         return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text()).group(1)) * 1024
@@ -110,6 +108,14 @@ def fence(client):
     client.send(b"\xc0\0")
     while client.packet()[0] != 0xd0:
         pass
+
+
+def median(values):
+    return statistics.median(values)
+
+
+def number(value):
+    return f"{value:,.0f}"
 
 
 def table(titles, rows):

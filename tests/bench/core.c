@@ -1,7 +1,8 @@
 /* What a delivery costs the core alone: bytes in, bytes out, no sockets, no loop.
  *
  *   bench_core CASE [--messages N] [--batch N] [--payload BYTES] [--topics N] [--subscriptions N] [--wildcards N]
- *                   [--retained N] [--version 4|5] [--lasting 1]
+ *                   [--retained N] [--version 4|5] [--lasting 1] [--subscribers N] [--mixed 1] [--aliases N]
+ *                   [--identifiers 1] [--retain 1]
  *
  * CASE is one of
  *   one          1 publisher to 1 subscriber          pairs        10 of these
@@ -12,6 +13,11 @@
  * --topics     how many topics each publisher takes in turn (1)
  * --subscriptions, --wildcards, --retained    what else is there and does not match
  * --lasting    sessions outlive their connections, in a store that takes no time
+ * --subscribers    of fan-out and fan-in, at most 1,000
+ * --mixed      every second client speaks the other version
+ * --aliases    topic alias maximum of 5.0 clients
+ * --identifiers    5.0 subscribers have subscription identifiers
+ * --retain     what is published is retained
  *
  * It prints nanoseconds per delivery, its own work included. Instructions per delivery, the core's alone, come from
  *
@@ -28,7 +34,7 @@
 
 #include "broker/broker.h"
 
-enum { PUBLISHERS_MAX = 100, CLIENTS_MAX = 200, OTHERS = 10, SPANS = 64 };
+enum { CLIENTS_MAX = 1200, OTHERS = 10, SPANS = 64 };
 
 struct plan {
     const char *name;
@@ -45,6 +51,7 @@ struct client {
     broker_handle handle;
     bool publishes;
     unsigned number; /* among its kind */
+    unsigned version;
     uint16_t packet_id;
     uint32_t published;
     uint8_t *in; /* what it is about to send */
@@ -60,6 +67,7 @@ struct bench {
     struct client **by_handle; /* handles of a fresh broker are 1, 2, 3 ... */
     uint64_t now_ms;
     unsigned batch, payload_size, topics, version, subscriptions, wildcards, retained, lasting;
+    unsigned subscribers, mixed, aliases, identifiers, retain;
     uint64_t messages, deliveries, journal_bytes;
 };
 
@@ -131,19 +139,25 @@ static uint16_t next_id(struct client *client) {
 }
 
 static void put_connect(const struct bench *bench, struct client *client, const char *id) {
-    put_head(client, 0x10, 10 + (bench->version >= 5 ? 1u : 0u) + 2 + strlen(id));
+    const unsigned properties = client->version < 5 ? 0 : bench->aliases > 0 ? 4 : 1;
+    put_head(client, 0x10, 10 + properties + 2 + strlen(id));
     put_text(client, "MQTT");
-    put_u8(client, bench->version);
+    put_u8(client, client->version);
     put_u8(client, bench->lasting ? 0 : 2); /* clean start; in 3.1.1 it says that the session does not last */
     put_u16(client, 0);
-    if (bench->version >= 5 ? 1u : 0u) put_u8(client, 0);
+    if (properties > 0) put_u8(client, properties - 1);
+    if (properties > 1) put_u8(client, 0x22); /* topic alias maximum */
+    if (properties > 1) put_u16(client, bench->aliases);
     put_text(client, id);
 }
 
 static void put_subscribe(const struct bench *bench, struct client *client, const char *filter, unsigned qos) {
-    put_head(client, 0x82, 2 + (bench->version >= 5 ? 1u : 0u) + 2 + strlen(filter) + 1);
+    const unsigned properties = client->version < 5 ? 0 : bench->identifiers ? 3 : 1;
+    put_head(client, 0x82, 2 + properties + 2 + strlen(filter) + 1);
     put_u16(client, next_id(client));
-    if (bench->version >= 5 ? 1u : 0u) put_u8(client, 0);
+    if (properties > 0) put_u8(client, properties - 1);
+    if (properties > 1) put_u8(client, 0x0b); /* subscription identifier */
+    if (properties > 1) put_u8(client, 1 + client->number % 100);
     put_text(client, filter);
     put_u8(client, qos);
 }
@@ -151,10 +165,10 @@ static void put_subscribe(const struct bench *bench, struct client *client, cons
 static void put_publish(const struct bench *bench, struct client *client, const char *topic, unsigned qos,
                         bool retain) {
     put_head(client, 0x30 | qos << 1 | retain,
-             2 + strlen(topic) + (qos > 0 ? 2 : 0) + (bench->version >= 5 ? 1u : 0u) + bench->payload_size);
+             2 + strlen(topic) + (qos > 0 ? 2 : 0) + (client->version >= 5 ? 1u : 0u) + bench->payload_size);
     put_text(client, topic);
     if (qos > 0) put_u16(client, next_id(client));
-    if (bench->version >= 5 ? 1u : 0u) put_u8(client, 0);
+    if (client->version >= 5) put_u8(client, 0);
     memset(room(client, bench->payload_size), 'p', bench->payload_size);
 }
 
@@ -256,6 +270,7 @@ static struct client *add_client(struct bench *bench, const char *kind, unsigned
     assert(bench->client_count <= CLIENTS_MAX);
     client->number = number;
     client->publishes = kind[0] == 'p';
+    client->version = bench->mixed && number % 2 == 1 ? 9 - bench->version : bench->version;
     client->handle = broker_client_open(bench->broker, bench->now_ms,
                                         &(struct broker_origin){.from_loopback = true, .address = "127.0.0.1"});
     assert(client->handle > 0 && client->handle <= CLIENTS_MAX);
@@ -292,11 +307,12 @@ static void populate(struct bench *bench) {
 }
 
 static void begin(struct bench *bench) {
-    struct broker_options options = {.name = "bench",
-                                     .epoch = 1,
-                                     .seed = 7,
-                                     .durable = bench->lasting,
-                                     .limits = {.subscriptions_per_client = UINT16_MAX}};
+    struct broker_options options = {
+        .name = "bench",
+        .epoch = 1,
+        .seed = 7,
+        .durable = bench->lasting,
+        .limits = {.subscriptions_per_client = UINT16_MAX, .topic_alias_out_max = bench->aliases}};
     char filter[96];
 
     bench->now_ms = 1000;
@@ -305,7 +321,7 @@ static void begin(struct bench *bench) {
     bench->by_handle = calloc(CLIENTS_MAX + 1, sizeof(struct client *));
     if (bench->broker == NULL || bench->clients == NULL || bench->by_handle == NULL) abort();
     populate(bench);
-    for (unsigned i = 0; i < bench->plan->subscribers; i++) {
+    for (unsigned i = 0; i < bench->subscribers; i++) {
         struct client *client = add_client(bench, "subscriber", i);
         if (bench->plan->paired)
             snprintf(filter, sizeof filter, bench->topics > 1 ? "site/%u/bench/#" : "site/%u/bench/0", i);
@@ -329,7 +345,7 @@ static void publish(struct bench *bench, struct client *client) {
     }
     for (unsigned i = 0; i < bench->batch; i++) {
         snprintf(topic, sizeof topic, "site/%u/bench/%u", client->number, client->published++ % bench->topics);
-        put_publish(bench, client, topic, bench->plan->qos, false);
+        put_publish(bench, client, topic, bench->plan->qos, bench->retain);
     }
     client->batch_size = client->in_size;
 }
@@ -363,6 +379,11 @@ static unsigned *option(struct bench *bench, const char *name) {
     if (strcmp(name, "--retained") == 0) return &bench->retained;
     if (strcmp(name, "--version") == 0) return &bench->version;
     if (strcmp(name, "--lasting") == 0) return &bench->lasting;
+    if (strcmp(name, "--subscribers") == 0) return &bench->subscribers;
+    if (strcmp(name, "--mixed") == 0) return &bench->mixed;
+    if (strcmp(name, "--aliases") == 0) return &bench->aliases;
+    if (strcmp(name, "--identifiers") == 0) return &bench->identifiers;
+    if (strcmp(name, "--retain") == 0) return &bench->retain;
     return NULL;
 }
 
@@ -371,6 +392,7 @@ static bool read_arguments(struct bench *bench, int count, char **texts) {
         if (strcmp(texts[1], plans[i].name) == 0) bench->plan = &plans[i];
     if (bench->plan == NULL || count % 2 != 0) return false;
     bench->batch = bench->plan->batch;
+    bench->subscribers = bench->plan->subscribers;
     for (int i = 2; i < count; i += 2) {
         unsigned *place = option(bench, texts[i]);
         unsigned value = (unsigned)strtoul(texts[i + 1], NULL, 10);
@@ -381,7 +403,8 @@ static bool read_arguments(struct bench *bench, int count, char **texts) {
         else
             return false;
     }
-    return bench->batch > 0 && bench->topics > 0;
+    return bench->batch > 0 && bench->topics > 0 && bench->subscribers <= 1000 &&
+           (!bench->plan->paired || bench->subscribers == bench->plan->subscribers);
 }
 
 int main(int count, char **texts) {

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""Instructions of the core per delivery, by callgrind, for the six loads of bench_core: instructions.py [--messages N] [--top N] [CASE ...]
+"""Instructions of the core per delivery, by callgrind, for the six loads of bench_core and variants of them: instructions.py [--messages N] [--top N] [CASE ...]
 
 HOBNOB_BUILD is the folder of a release build (default build/release) in which bench_core was built too. Only the time within the
 broker's door counts: neither bench_core's own work nor what sockets would cost. Unlike time, the count is the same on a busy machine.
@@ -16,14 +16,26 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 PROGRAM = Path(os.environ.get("HOBNOB_BUILD", ROOT / "build" / "release")).resolve() / "tests" / "bench_core"
-CASES = ("one", "pairs", "fan-out", "fan-in", "pairs-1", "pairs-2")
+CASES = {
+    "one": (), "pairs": (), "fan-out": (), "fan-in": (), "pairs-1": (), "pairs-2": (),
+    # What may be in the way of a publication that goes to many in the same bytes.
+    "fan-out, receivers of 3.1.1 and 5.0": ("--mixed", 1),
+    "fan-out, subscription identifiers": ("--version", 5, "--identifiers", 1),
+    "fan-out, topic aliases": ("--version", 5, "--aliases", 10),
+    "fan-out, retained": ("--retain", 1),
+    "fan-out, 10 subscribers": ("--subscribers", 10),
+    "fan-out, 1,000 subscribers": ("--subscribers", 1000),
+    "one, retained": ("--retain", 1),
+    "pairs-1, sessions that last": ("--lasting", 1),
+    "pairs-2, sessions that last": ("--lasting", 1),
+}
 
 
 def measure(case, messages, top, folder):
     """(deliveries, instructions, what callgrind_annotate says of the functions)"""
-    out = folder / f"{case}.out"
+    out = folder / "callgrind.out"
     command = ["valgrind", "--tool=callgrind", "--collect-atstart=no", "--toggle-collect=core_*", f"--callgrind-out-file={out}",
-               PROGRAM, case, "--messages", str(messages)]
+               PROGRAM, case.split(",")[0], *map(str, CASES[case]), "--messages", str(messages)]
     done = subprocess.run(command, capture_output=True, text=True)
     deliveries = re.search(r"(\d+) deliveries", done.stdout)
     collected = re.search(r"Collected : (\d+)", done.stderr)
@@ -40,7 +52,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--messages", type=int, default=20000, help="published in each case (default 20000)")
     parser.add_argument("--top", type=int, default=0, metavar="N", help="name so many functions of each")
-    parser.add_argument("cases", nargs="*", metavar="CASE", help=" ".join(CASES))
+    parser.add_argument("cases", nargs="*", metavar="CASE", help="; ".join(CASES))
     options = parser.parse_args()
     if shutil.which("valgrind") is None:
         sys.exit("there is no valgrind: apt-get install valgrind")
@@ -48,10 +60,10 @@ def main():
         sys.exit(f"there is no {PROGRAM}: build it in a release build (cmake --build build/release --target bench_core), or set HOBNOB_BUILD")
     folder = Path(tempfile.mkdtemp(prefix="hobnob-bench-"))
     try:
-        print(f"{'':10}  {'deliveries':>12}  instructions each")
+        print(f"{'':36}  {'deliveries':>12}  instructions each")
         for case in options.cases or CASES:
             deliveries, instructions, functions = measure(case, options.messages, options.top, folder)
-            print(f"{case:10}  {deliveries:12,}  {instructions / deliveries:17.1f}", flush=True)
+            print(f"{case:36}  {deliveries:12,}  {instructions / deliveries:17.1f}", flush=True)
             for line in functions:
                 print(f"    {line.strip()[:130]}")
     finally:

@@ -2,17 +2,20 @@
 """Measures hobnobd beside Debian's Mosquitto, in turns, and prints tables of medians: run.py [--seconds S] [--rounds N] [PART ...]
 
 Parts: cases (throughput and what a delivery costs), latency, scale (cost of a publication among many subscriptions and retained
-topics), memory (idle clients). HOBNOB_BUILD is the folder of a release build (default build/release).
+topics), memory (idle clients), payloads (CPU per byte), ways (TLS and WebSocket: throughput, handshakes, memory), durable (sessions that last, by
+storage.sync), crowd (connections and subscriptions a second), turns (longest turn of the loop under each load). HOBNOB_BUILD is the folder of a release build (default build/release).
 
 Figures of one run may be compared with each other; the machine and whoever else uses it is in all of them.
 """
 import argparse
 import shutil
-import statistics
 import tempfile
 from pathlib import Path
 
-from brokers import Ours, Theirs, connected, fence, need, packet, subscribe_all, table, text
+from brokers import Ours, Theirs, connected, fence, median, need, number, packet, subscribe_all, table, text
+from crowd import crowd, turns
+from durable import durable
+from listeners import ways
 
 CASES = (
     ("1 to 1", ()),
@@ -24,14 +27,6 @@ CASES = (
     ("10 pairs, QoS 2, 20 in flight", ("--topics", 10, "--qos", 2, "--inflight", 20)),
     ("10 pairs, QoS 2", ("--topics", 10, "--qos", 2)),
 )
-
-
-def median(values):
-    return statistics.median(values)
-
-
-def number(value):
-    return f"{value:,.0f}"
 
 
 def both(folder, ours="", theirs=""):
@@ -137,7 +132,27 @@ def memory(options, folder):
     table(("", "empty", "10,000", "each"), rows)
 
 
-PARTS = {"cases": cases, "latency": latency, "scale": scale, "memory": memory}
+def payloads(options, folder):
+    rows = []
+    brokers = [broker.start() for broker in both(folder)]
+    for size, window in ((64, 1000), (1 << 10, 500), (16 << 10, 50), (256 << 10, 4), (1 << 20, 2), (4 << 20, 1)):
+        for subscribers in (1, 10):
+            found = ([], [])
+            for _ in range(options.rounds):
+                for broker, results in zip(brokers, found):
+                    cpu_s = broker.cpu_s()
+                    result = broker.bench("--seconds", options.seconds, "--size", size, "--window", window, "--subscribers", subscribers)
+                    results.append((broker.cpu_s() - cpu_s) / (result["arrived"] * size) * 1e9)
+            ours, theirs = map(median, found)
+            rows.append((f"{size:,} B, 1 to {subscribers}", f"{ours:.2f}", f"{theirs:.2f}", f"{theirs / ours:.1f}"))
+    print(f"\nNanoseconds of the broker's CPU per byte delivered, QoS 0; medians of {options.rounds} x {options.seconds:g} s")
+    table(("", "hobnobd", "mosquitto", "ratio"), rows)
+    for broker in brokers:
+        broker.stop()
+
+
+PARTS = {"cases": cases, "latency": latency, "scale": scale, "memory": memory, "payloads": payloads, "ways": ways, "durable": durable, "crowd": crowd,
+         "turns": turns}
 
 
 def main():
