@@ -1,6 +1,7 @@
 #include "daemon/tls_certificates.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
@@ -10,6 +11,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "daemon/tls_inside.h"
 
@@ -33,21 +35,37 @@ static void fault(const struct reading *reading, const struct config_path *file,
     config_fault_add(reading->faults, false, file->line, "tls.%s: %s %s; write %s", key, file->path, what, write);
 }
 
+/* -1 and errno unless it is a file: a pipe would keep everybody waiting for its writer. */
+static int open_plain(const char *path) {
+    const int file = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
+    struct stat status;
+    if (file < 0 || fstat(file, &status) != 0) return file;
+    const int error = S_ISDIR(status.st_mode)                 ? EISDIR
+                      : !S_ISREG(status.st_mode)              ? EINVAL
+                      : status.st_size > (off_t)FILE_SIZE_MAX ? EFBIG
+                                                              : 0;
+    if (error == 0) return file;
+    close(file);
+    errno = error;
+    return -1;
+}
+
 /* The whole file for OpenSSL to read from, or NULL and a fault. */
 static BIO *open_file(const struct reading *reading, const struct config_path *file, const char *key,
                       const char *write) {
-    struct stat status;
-    errno = 0;
-    FILE *stream = fopen(file->path, "rb");
-    if (stream != NULL && fstat(fileno(stream), &status) == 0 && S_ISDIR(status.st_mode)) errno = EISDIR;
-    if (stream != NULL && errno == 0 && status.st_size > (off_t)FILE_SIZE_MAX) errno = EFBIG;
-    BIO *bio = stream != NULL && errno == 0 ? BIO_new_fp(stream, BIO_CLOSE) : NULL;
+    const int number = open_plain(file->path);
+    FILE *stream = number >= 0 ? fdopen(number, "rb") : NULL;
+    BIO *bio = stream != NULL ? BIO_new_fp(stream, BIO_CLOSE) : NULL;
     if (bio != NULL) return bio;
+    const int error = number >= 0 ? ENOMEM : errno;
     char what[128];
-    snprintf(what, sizeof(what), "cannot be read: %s", strerror(errno != 0 ? errno : ENOMEM));
+    snprintf(what, sizeof(what), "cannot be read: %s", error == EINVAL ? "it is no file" : strerror(error));
     fault(reading, file, key, what,
-          errno == EACCES ? "a file that the user who runs hobnobd may read (chown, chmod)" : write);
-    if (stream != NULL) fclose(stream);
+          error == EACCES ? "a file that the user who runs hobnobd may read (chown, chmod)" : write);
+    if (stream != NULL)
+        fclose(stream);
+    else if (number >= 0)
+        close(number);
     return NULL;
 }
 

@@ -144,6 +144,10 @@ row("maximum_packet_size_0", lambda v: connect(v, block=b"\x27\0\0\0\0"), connac
 row("request_problem_information_2", lambda v: connect(v, block=b"\x17\2"), connack(0x82), (5,), first=True)
 row("request_response_information_2", lambda v: connect(v, block=b"\x19\2"), connack(0x82), (5,), first=True)
 row("authentication_method_that_is_unknown", lambda v: connect(v, block=b"\x15" + text("NO-SUCH")), connack(0x8C), (5,), first=True)
+row("authentication_method_twice", lambda v: connect(v, block=b"\x15" + text("a") + b"\x15" + text("b")), connack(0x82), (5,), first=True)
+row("authentication_method_of_64_kib", packet(0x10, text("MQTT") + b"\5\2\0\x3c\x82\x80\x04\x15" + text(b"x" * 65535) + text("bad")), connack(0x8C), (5,), first=True)
+row("a_crowd_of_auth_behind_a_method_that_is_unknown",
+    lambda v: connect(v, block=b"\x15" + text("NO-SUCH")) + packet(0xF0, b"\x18" + properties(v, b"\x15" + text("NO-SUCH"))) * 1000, connack(0x8C), (5,), first=True)
 row("authentication_data_without_method", lambda v: connect(v, block=b"\x16" + text("x")), connack(0x82), (5,), first=True)
 row("user_property_cut_short_in_connect", lambda v: connect(v, block=USER_PROPERTY[:-1]), connack(0x81), (5,), first=True)
 row("will_property_of_connect", lambda v: with_will(v, b"\x11\0\0\0\1"), connack(0x81), (5,), first=True)
@@ -273,6 +277,9 @@ row("disconnect_that_prolongs_a_session_of_0", b"\xe0\x07\0\x05\x11\0\0\0\x0a", 
 row("disconnect_with_session_expiry_twice", b"\xe0\x0c\0\x0a" + b"\x11\0\0\0\0" * 2, disconnect(0x82), (5,))
 row("disconnect_with_a_property_of_connack", b"\xe0\x05\0\x03\x13\0\x01", disconnect(0x81), (5,))
 row("auth_in_311", b"\xf0\0", SILENCE, (4,))
+row("auth_of_no_bytes", packet(0xF0, b""), disconnect(0x82), (5,))
+row("auth_with_flags", packet(0xF1, b""), disconnect(0x81), (5,))
+row("auth_with_a_code_that_is_none", packet(0xF0, b"\x01" + properties(5, b"\x15" + text("NO-SUCH"))), disconnect(0x82), (5,))
 row("auth_without_a_method_agreed_on", packet(0xF0, b"\x19" + properties(5, b"\x15" + text("NO-SUCH"))), disconnect(0x82), (5,))
 
 
@@ -411,6 +418,12 @@ class Hostile(SystemTest):
             "continuation of nothing": lambda ws: ws.frame(0, hello),
             "ping of 126 bytes": lambda ws: ws.frame(9, bytes(126)),
             "ping in pieces": lambda ws: ws.frame(9, b"x", 0),
+            "continuation of binary by binary": lambda ws: ws.frame(2, hello[:3], 0) + ws.frame(2, hello[3:]),
+            "length of 8 bytes for few": lambda ws: b"\x82\xff" + len(hello).to_bytes(8, "big") + bytes(4) + hello,
+            "length of 2 bytes for few": lambda ws: b"\x82\xfe" + len(hello).to_bytes(2, "big") + bytes(4) + hello,
+            "close of 1 byte": lambda ws: ws.frame(8, b"x"),
+            "close that says there is no code": lambda ws: ws.frame(8, (1005).to_bytes(2, "big")),
+            "close with a code that is none": lambda ws: ws.frame(8, (999).to_bytes(2, "big")),
             "frame of 2^63 bytes": lambda ws: b"\x82\xff" + b"\xff" * 8 + b"mask",
         }
         for name, data in frames.items():

@@ -257,6 +257,24 @@ class Certificates(ListenerTest):
         os.kill(site.process.pid, signal.SIGHUP)
         wait_until("it is renewed", lambda: site.metric("hobnob_tls_certificate_expires_seconds") > end + 3600)
 
+    def test_what_is_no_file_keeps_nobody_waiting(self):
+        site = self.secure()
+        key = site.folder / "server.key"
+        good = key.read_bytes()
+        for make, words in ((lambda: os.mkfifo(key), "it is no file"), (lambda: key.symlink_to("/dev/zero"), "it is no file"),
+                            (lambda: key.symlink_to(key), "symbolic links")):
+            key.unlink()
+            make()
+            before = len(site.log_lines("stay as they were"))
+            os.kill(site.process.pid, signal.SIGHUP)
+            wait_until("it says so", lambda: len(site.log_lines("stay as they were")) > before)
+            self.assertTrue(site.log_lines("reload", "tls.key", words), words)
+            self.assertEqual(self.tls(site).send(raw_connect("c")).packet(), ACCEPTED)
+        key.unlink()
+        key.write_bytes(good)
+        os.kill(site.process.pid, signal.SIGHUP)
+        wait_until("it is read", lambda: site.log_lines("reload", "as they are now"))
+
 
 class OtherProtocols(ListenerTest):
     def test_the_log_says_what_it_is_and_what_to_do(self):
