@@ -167,6 +167,13 @@ static bool change_to(struct cover *cover, struct rows *next, cover_on_change *o
     return true;
 }
 
+/* A rebuild walks through all that is wanted: so it is done each time a quarter of that is gone, and however many go,
+ * each pays for a few. */
+static size_t worth_a_look_at(const struct cover *cover) {
+    size_t count = cover->wanted.count, fewer = (count > cover->rows_max ? count : cover->rows_max) / 4 + 1;
+    return count > fewer ? count - fewer : 0;
+}
+
 static bool rebuild(struct cover *cover, cover_on_change *on_change, void *context) {
     struct rows next = {0};
     for (size_t i = 0; i < cover->wanted.count; i++) {
@@ -177,6 +184,7 @@ static bool rebuild(struct cover *cover, cover_on_change *on_change, void *conte
             return false;
         }
     }
+    cover->rebuild_at = worth_a_look_at(cover);
     bool coarse = next.count > cover->rows_max;
     bool ok = !coarse || coarsen(&next, cover->kind, cover->rows_max - cover->rows_max / 5);
     ok = ok && change_to(cover, &next, on_change, context);
@@ -190,6 +198,7 @@ bool cover_put(struct cover *cover, const char *filter, size_t size, cover_on_ch
     if (put == ROWS_NO_MEMORY) return false;
     if (put == ROWS_SAME && is_covered(&cover->shown, filter, size)) /* a put that failed is in wanted, and not shown */
         return true;
+    if (cover->coarse && worth_a_look_at(cover) > cover->rebuild_at) cover->rebuild_at = worth_a_look_at(cover);
     if (cover->coarse && is_covered(&cover->shown, filter, size)) return true;
     struct shown_form form;
     exact_form(filter, size, &form);
@@ -215,8 +224,8 @@ bool cover_delete(struct cover *cover, const char *filter, size_t size, cover_on
     if (!rows_delete(&cover->wanted, cover->kind, filter, size)) return true;
     /* Back to exact under seven tenths of the budget, not at once, or a filter that comes and goes would rewrite the
      * table each time. */
-    if (cover->coarse && (cover->wanted.count <= (size_t)cover->rows_max * 7 / 10 ||
-                          cover->wanted.count % (cover->rows_max / 4 + 1) == 0))
+    if (cover->coarse &&
+        (cover->wanted.count <= (size_t)cover->rows_max * 7 / 10 || cover->wanted.count <= cover->rebuild_at))
         return rebuild(cover, on_change, context);
     if (cover->coarse) return true;
     struct shown_form form;

@@ -13,7 +13,8 @@
 struct cover {
     enum gossip_row_kind kind;
     uint32_t rows_max;
-    bool coarse; /* something shown is wider than what is wanted, for want of room */
+    bool coarse;       /* something shown is wider than what is wanted, for want of room */
+    size_t rebuild_at; /* while coarse: with so few wanted it is worth to look whether narrower ones do */
     struct rows wanted;
     struct rows shown;
 };

@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -159,6 +160,33 @@ static void over_the_budget_the_deepest_large_family_is_merged_and_split_again(v
     rows_free(&seen.rows);
 }
 
+/* Many that go at once, as when clients do, must not each cost a walk through those that stay. */
+static void many_that_go_cost_about_what_they_cost_when_they_came(void **unused) {
+    enum { MANY = 40000 };
+    (void)unused;
+    struct cover cover;
+    struct seen seen = {.cover = &cover};
+    char filter[32];
+    cover_init(&cover, GOSSIP_NEWSUB, 512);
+    clock_t start = clock();
+    for (int i = 0; i < MANY; i++) {
+        sprintf(filter, "many/%05d", i);
+        put(&cover, &seen, filter);
+    }
+    clock_t came = clock() - start;
+    start = clock();
+    for (int i = MANY; i-- > 0;) {
+        size_t size = (size_t)sprintf(filter, "many/%05d", i);
+        assert_true(cover_delete(&cover, filter, size, on_change, &seen));
+        if (i == 300) assert_false(cover.coarse);
+    }
+    clock_t gone = clock() - start;
+    assert_true(gone < 4 * came + CLOCKS_PER_SEC / 5);
+    assert_int_equal(seen.rows.count, 0);
+    cover_free(&cover);
+    rows_free(&seen.rows);
+}
+
 static void a_filter_too_long_for_an_entry_is_covered(void **unused) {
     (void)unused;
     static char filter[60000];
@@ -188,6 +216,7 @@ int main(void) {
         cmocka_unit_test(never_a_miss_and_never_over_the_budget),
         cmocka_unit_test(within_the_budget_everything_is_exact),
         cmocka_unit_test(over_the_budget_the_deepest_large_family_is_merged_and_split_again),
+        cmocka_unit_test(many_that_go_cost_about_what_they_cost_when_they_came),
         cmocka_unit_test(a_filter_too_long_for_an_entry_is_covered),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
