@@ -99,7 +99,9 @@ fail:
 int interest_add(struct federation *federation, const char *filter, size_t size) {
     struct interest *interest = interest_find(federation, filter, size);
     if (interest) {
-        if (interest->count++ == 0) timer_clear(&federation->linger_timers, &interest->linger);
+        if (interest->count++ > 0) return 0;
+        timer_clear(&federation->linger_timers, &interest->linger);
+        federation->linger_count--;
         return 0;
     }
     interest = make(federation, filter, size);
@@ -113,14 +115,6 @@ int interest_add(struct federation *federation, const char *filter, size_t size)
     return 0;
 }
 
-void interest_drop(struct federation *federation, const char *filter, size_t size) {
-    struct interest *interest = interest_find(federation, filter, size);
-    if (!interest || interest->count == 0) return;
-    if (--interest->count == 0)
-        timer_set(&federation->linger_timers, &interest->linger,
-                  federation->now_ms + federation->limits.leave_linger_ms);
-}
-
 static void end(struct federation *federation, struct interest *interest) {
     while (interest->want_count > 0) {
         struct want *want = &interest->wants[interest->want_count - 1];
@@ -132,10 +126,24 @@ static void end(struct federation *federation, struct interest *interest) {
     free_interest(federation, interest);
 }
 
+static bool end_first(struct federation *federation, uint64_t now_ms) {
+    struct timer *timer = timers_take(&federation->linger_timers, now_ms);
+    if (!timer) return false;
+    federation->linger_count--;
+    end(federation, (struct interest *)(void *)((char *)timer - offsetof(struct interest, linger)));
+    return true;
+}
+
+void interest_drop(struct federation *federation, const char *filter, size_t size) {
+    struct interest *interest = interest_find(federation, filter, size);
+    if (!interest || interest->count == 0 || --interest->count > 0) return;
+    timer_set(&federation->linger_timers, &interest->linger, federation->now_ms + federation->limits.leave_linger_ms);
+    if (++federation->linger_count > LINGER_MAX) end_first(federation, UINT64_MAX);
+}
+
 void interest_tick(struct federation *federation) {
-    struct timer *timer;
-    while ((timer = timers_take(&federation->linger_timers, federation->now_ms)) != NULL)
-        end(federation, (struct interest *)(void *)((char *)timer - offsetof(struct interest, linger)));
+    while (end_first(federation, federation->now_ms))
+        continue;
 }
 
 struct invited {

@@ -25,6 +25,7 @@ enum {
     PEER_JOINS_MAX = 65536,              /* filters a peer may join here, */
     PEER_JOIN_BYTES_MAX = 64 << 20,      /* and what they take up, about (group.c) */
     PEER_ROWS_MAX = 8192,                /* registry rows of each kind per peer */
+    LINGER_MAX = 10000,                  /* filters that linger; that for which it is longest ago goes first */
     PEER_INVITES_MAX = 4096,             /* topics a peer is invited to or has declined at one time */
     PEER_JOIN_KEEP_MS = 30000,           /* joins outlive a lost link for this long */
     PEER_DECLINE_MAX_MS = 30000,         /* longest a decline counts */
@@ -141,6 +142,7 @@ struct federation {
     size_t advert_bytes;  /* of the topics of adverts */
     uint64_t publication; /* number of the one being published */
     struct timers link_timers, peer_timers, linger_timers, barrier_timers;
+    uint32_t linger_count; /* interests that nobody has any more */
     struct timer advert_timer;
     struct timers advert_timers;
     struct peering_counters counters;

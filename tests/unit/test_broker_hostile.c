@@ -331,6 +331,35 @@ static void long_topics_are_not_all_remembered(void **state) {
     client_cut(&client);
 }
 
+/* A filter that nobody has any more is told to other brokers for some seconds yet. */
+static void filters_that_come_and_go_are_not_all_remembered(void **state) {
+    struct broker_row_change change;
+    struct client client;
+    unsigned told = 0, withdrawn = 0;
+    (void)state;
+
+    client_connect(&world, &client, 5, "c");
+    for (unsigned i = 0; i < 12000; i++) {
+        char filter[16];
+        snprintf(filter, sizeof filter, "t/%u", i);
+        say_subscribe(&client, 1, filter, 0);
+        say_unsubscribe(&client, 1, i % 100 == 99 ? "none" : filter); /* some stay */
+        client_read(&client);
+        while (broker_next_row(world.broker, &change)) {
+            *(change.active ? &told : &withdrawn) += 1;
+            broker_row_sequenced(world.broker, world.now, change.ticket, 1);
+        }
+        pass(&world, 0); /* what is retained is looked for */
+    }
+    assert_int_equal(told, 12000);
+    assert_int_equal(withdrawn, 12000 - 120 - 10000);
+    pass(&world, 5000);
+    while (broker_next_row(world.broker, &change))
+        withdrawn += !change.active;
+    assert_int_equal(withdrawn, 12000 - 120);
+    client_cut(&client);
+}
+
 /* ---- lines for the log ---- */
 
 static void those_who_break_the_rules_hide_no_warning(void **state) {
@@ -368,6 +397,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(short_of_memory_who_comes_back_brings_no_large_will, begin, end),
         cmocka_unit_test_setup_teardown(short_of_memory_less_may_be_unread, begin, end),
         cmocka_unit_test_setup_teardown(long_topics_are_not_all_remembered, begin, end),
+        cmocka_unit_test_setup_teardown(filters_that_come_and_go_are_not_all_remembered, begin, end),
         cmocka_unit_test_setup_teardown(those_who_break_the_rules_hide_no_warning, begin, end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
