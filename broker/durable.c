@@ -58,7 +58,6 @@ struct record durable_queued_record(const struct session *session, const struct 
         .message = outgoing->message != NULL ? outgoing->message->number : 0,
         .qos = outgoing->qos,
         .retain = outgoing->retain,
-        .sent = outgoing->packet_id != 0,
         .released = outgoing->released,
         .packet_id = outgoing->packet_id,
         .identifiers = text_of(outgoing->identifiers, outgoing->identifier_count * sizeof outgoing->identifiers[0])};

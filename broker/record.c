@@ -100,7 +100,6 @@ static void pass_outgoing(struct walk *walk, struct record *record) {
     pass(walk, &record->message, sizeof record->message);
     pass(walk, &record->qos, sizeof record->qos);
     pass_bool(walk, &record->retain);
-    pass_bool(walk, &record->sent);
     pass_bool(walk, &record->released);
     pass_text(walk, &record->identifiers);
     if (record->identifiers.size % sizeof(uint32_t) != 0) walk->unsound = true;

@@ -77,8 +77,8 @@ struct record {
 
     /* RECORD_QUEUED (with message), RECORD_SENT; packet_id also of RECORD_RECEIVED and its end */
     uint8_t qos;
-    bool retain, sent, released;    /* sent: once at least; released: PUBREC has come, message is 0 */
-    uint16_t packet_id;             /* 0: waits in the queue */
+    bool retain, released;          /* released: PUBREC has come, message is 0 */
+    uint16_t packet_id;             /* 0: waits in the queue, and was never sent */
     struct record_text identifiers; /* subscription identifiers: uint32_t each, native order, any alignment */
 };
 

@@ -20,8 +20,8 @@ static const char *const sql[STORE_STATEMENTS] = {
     [STORE_SUBSCRIPTION_END] = "DELETE FROM subscriptions WHERE session = ?1 AND filter = ?2",
     [STORE_MESSAGE] = "REPLACE INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     [STORE_MESSAGE_END] = "DELETE FROM messages WHERE message = ?1",
-    [STORE_QUEUED] = "REPLACE INTO queued VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    [STORE_SENT] = "UPDATE queued SET sent = 1, packet_id = ?3 WHERE session = ?1 AND position = ?2",
+    [STORE_QUEUED] = "REPLACE INTO queued VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    [STORE_SENT] = "UPDATE queued SET packet_id = ?3 WHERE session = ?1 AND position = ?2",
     [STORE_RELEASED] = "UPDATE queued SET released = 1, message = 0 WHERE session = ?1 AND position = ?2",
     [STORE_DONE] = "DELETE FROM queued WHERE session = ?1 AND position = ?2",
     [STORE_RECEIVED] = "REPLACE INTO received VALUES (?1, ?2)",
@@ -159,7 +159,6 @@ static int write_queued(struct store_connection *connection, const struct record
     number(&call, record->message);
     number(&call, record->qos);
     number(&call, record->retain);
-    number(&call, record->sent);
     number(&call, record->released);
     number(&call, record->packet_id);
     blob(&call, &record->identifiers);

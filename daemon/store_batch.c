@@ -52,10 +52,7 @@ static void note(struct store_plan *plan, const struct record *record) {
     switch (record->type) {
     case RECORD_MESSAGE:
     case RECORD_QUEUED: entry->begins = true; break;
-    case RECORD_SENT:
-        entry->sent = true;
-        entry->packet_id = record->packet_id;
-        break;
+    case RECORD_SENT: entry->packet_id = record->packet_id; break;
     case RECORD_RELEASED: entry->released = true; break;
     default: entry->ends = true; break;
     }
@@ -111,10 +108,7 @@ bool store_plan_saves(const struct store_plan *plan, struct record *record) {
     if (entry == NULL) return false;
     if (entry->begins && (entry->ends || (record->type != RECORD_QUEUED && record->type != RECORD_MESSAGE)))
         return true;
-    if (record->type == RECORD_QUEUED && entry->sent) {
-        record->sent = true;
-        record->packet_id = entry->packet_id;
-    }
+    if (record->type == RECORD_QUEUED && entry->packet_id != 0) record->packet_id = entry->packet_id;
     if (record->type == RECORD_QUEUED && entry->released) {
         record->released = true;
         record->message = 0;

@@ -100,8 +100,8 @@ struct store_plan_entry {
     uint64_t number; /* of the message, or position; 0 for a free slot */
     bool queued;     /* which of the two */
     bool begins, ends;
-    bool sent, released;
-    uint16_t packet_id;
+    bool released;
+    uint16_t packet_id; /* 0: not sent */
 };
 
 /* What becomes of messages and queued publications within one batch. Positions are never used twice, so a key stands

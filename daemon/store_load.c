@@ -74,10 +74,9 @@ static void read_queued(sqlite3_stmt *row, struct record *record) {
     record->message = number(row, 2);
     record->qos = small(row, 3);
     record->retain = flag(row, 4);
-    record->sent = flag(row, 5);
-    record->released = flag(row, 6);
-    record->packet_id = (uint16_t)number(row, 7);
-    record->identifiers = bytes(row, 8);
+    record->released = flag(row, 5);
+    record->packet_id = (uint16_t)number(row, 6);
+    record->identifiers = bytes(row, 7);
 }
 
 static void read_received(sqlite3_stmt *row, struct record *record) {

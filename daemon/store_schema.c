@@ -37,6 +37,9 @@ static const char *const migrations[STORE_SCHEMA_VERSION] = {
     " qos INTEGER NOT NULL, expires_wall_ms INTEGER NOT NULL, stamp_wall_ms INTEGER NOT NULL,"
     " stamp_count INTEGER NOT NULL, stamp_origin BLOB NOT NULL, publisher INTEGER NOT NULL);"
     "INSERT OR IGNORE INTO numbers VALUES ('run', 0), ('applied', 0), ('highest', 0);",
+
+    /* What was sent has a packet id. */
+    "ALTER TABLE queued DROP COLUMN sent;",
 };
 
 /* The first column of the first row. */

@@ -145,7 +145,6 @@ static void change_queued(struct disk *disk, const struct record *record) {
     struct row copy = {.bytes = {0}};
     struct record queued = read_row(row);
     if (record->type == RECORD_SENT) {
-        queued.sent = true;
         queued.packet_id = record->packet_id;
     } else {
         queued.released = true;

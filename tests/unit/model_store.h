@@ -133,7 +133,6 @@ HELPER void model_change_queued(struct model_store *store, const struct record *
     changed = row->record;
     if (record->type == RECORD_SENT) {
         model_must(changed.packet_id == 0, "a second packet id");
-        changed.sent = true;
         changed.packet_id = record->packet_id;
     } else {
         model_must(changed.packet_id != 0 && changed.qos == 2 && !changed.released, "a release before it was sent");
@@ -272,10 +271,10 @@ HELPER const char *line_of(const struct model_store *store, const struct record 
     line_text(line, sizeof line, record->user_name);
     line_text(line, sizeof line, record->filter);
     line_text(line, sizeof line, record->identifiers);
-    snprintf(line + strlen(line), sizeof line - strlen(line), "e%u,%llu w%d,%u,%llu,%llu o%x,%u q%d%d%d%d id%d ",
+    snprintf(line + strlen(line), sizeof line - strlen(line), "e%u,%llu w%d,%u,%llu,%llu o%x,%u q%d%d%d id%d ",
              record->expiry_s, (unsigned long long)record->ends_wall_ms, record->has_will, record->will_delay_s,
              (unsigned long long)record->will_expiry_s, (unsigned long long)record->will_due_wall_ms, record->options,
-             record->identifier, record->qos, record->retain, record->sent, record->released, record->packet_id);
+             record->identifier, record->qos, record->retain, record->released, record->packet_id);
     if (record->has_will) line_publication(line, sizeof line, store, &record->will, 0);
     if (record->type == RECORD_MESSAGE || record->type == RECORD_RETAINED)
         line_publication(line, sizeof line, store, &record->publication, record->publisher);

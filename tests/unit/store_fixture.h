@@ -122,8 +122,8 @@ static inline void fixture_print(void *context, const struct record *record) {
     fixture_print_text(out, "filter", record->filter);
     fprintf(out, " options=%u id=%u", record->options, record->identifier);
     fixture_print_publication(out, &record->publication);
-    fprintf(out, " publisher=%llu qos=%u retain=%d sent=%d released=%d pid=%u", (unsigned long long)record->publisher,
-            record->qos, record->retain, record->sent, record->released, record->packet_id);
+    fprintf(out, " publisher=%llu qos=%u retain=%d released=%d pid=%u", (unsigned long long)record->publisher,
+            record->qos, record->retain, record->released, record->packet_id);
     fixture_print_text(out, "ids", record->identifiers);
     fputc('\n', out);
 }

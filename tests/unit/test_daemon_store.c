@@ -72,10 +72,10 @@ static void newer_schema_is_refused(void **state) {
     one_run();
     sqlite3 *database = NULL;
     assert_int_equal(sqlite3_open(fixture_file, &database), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(database, "PRAGMA user_version = 3", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, "PRAGMA user_version = 4", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(database);
     assert_null(store_open(fixture_data, STORE_SYNC_FULL, error));
-    assert_non_null(strstr(error, "was written by a newer hobnobd (schema 3, this one knows 2)"));
+    assert_non_null(strstr(error, "was written by a newer hobnobd (schema 4, this one knows 3)"));
 }
 
 static void damaged_file_is_named_with_a_remedy(void **state) {
@@ -126,6 +126,45 @@ static void file_of_schema_1_is_migrated_and_keeps_its_epoch(void **state) {
     assert_int_equal(one_run(), 9);
 }
 
+/* Those that later ones have changed, as they were. */
+static const char version_2[] =
+    "CREATE TABLE numbers (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
+    "INSERT INTO numbers VALUES ('epoch', 7), ('run', 7), ('applied', 5), ('highest', 22);"
+    "CREATE TABLE sessions (session INTEGER PRIMARY KEY, client_id TEXT NOT NULL, user_name TEXT NOT NULL,"
+    " expiry_s INTEGER NOT NULL, ends_wall_ms INTEGER NOT NULL, will_topic TEXT, will_payload BLOB,"
+    " will_properties BLOB, will_qos INTEGER, will_retain INTEGER, will_delay_s INTEGER, will_expiry_s INTEGER,"
+    " will_due_wall_ms INTEGER);"
+    "CREATE TABLE subscriptions (session INTEGER, filter TEXT, options INTEGER NOT NULL, identifier INTEGER NOT NULL,"
+    " PRIMARY KEY (session, filter)) WITHOUT ROWID;"
+    "CREATE TABLE messages (message INTEGER PRIMARY KEY, topic TEXT NOT NULL, payload BLOB NOT NULL,"
+    " properties BLOB NOT NULL, qos INTEGER NOT NULL, retain INTEGER NOT NULL, expires_wall_ms INTEGER NOT NULL,"
+    " publisher INTEGER NOT NULL);"
+    "INSERT INTO messages VALUES (11, 't', x'61', x'', 1, 0, 0, 0);"
+    "CREATE TABLE queued (session INTEGER, position INTEGER, message INTEGER NOT NULL, qos INTEGER NOT NULL,"
+    " retain INTEGER NOT NULL, sent INTEGER NOT NULL, released INTEGER NOT NULL, packet_id INTEGER NOT NULL,"
+    " identifiers BLOB NOT NULL, PRIMARY KEY (session, position)) WITHOUT ROWID;"
+    "INSERT INTO queued VALUES (7, 21, 0, 2, 1, 1, 1, 3, x'01020304'), (7, 22, 11, 1, 0, 0, 0, 0, x'');"
+    "CREATE TABLE received (session INTEGER, packet_id INTEGER, PRIMARY KEY (session, packet_id)) WITHOUT ROWID;"
+    "CREATE TABLE retained (topic TEXT PRIMARY KEY, payload BLOB NOT NULL, properties BLOB NOT NULL,"
+    " qos INTEGER NOT NULL, expires_wall_ms INTEGER NOT NULL, stamp_wall_ms INTEGER NOT NULL,"
+    " stamp_count INTEGER NOT NULL, stamp_origin BLOB NOT NULL, publisher INTEGER NOT NULL);"
+    "PRAGMA user_version = 2;";
+
+static void file_of_schema_2_keeps_what_it_holds(void **state) {
+    (void)state;
+    assert_int_equal(mkdir(fixture_data, 0700), 0);
+    sqlite3 *database = NULL;
+    assert_int_equal(sqlite3_open(fixture_file, &database), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, version_2, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(database);
+    assert_int_equal(one_run(), 8);
+    char *text = fixture_reload(NULL);
+    assert_non_null(strstr(text, "qos=2 retain=1 released=1 pid=3"));
+    assert_non_null(strstr(text, "qos=1 retain=0 released=0 pid=0"));
+    free(text);
+    assert_int_equal(one_run(), 9);
+}
+
 static void damaged_page_is_found_at_the_start_and_the_file_left_as_it_is(void **state) {
     (void)state;
     one_run();
@@ -170,7 +209,7 @@ static void log_of_a_file_that_is_refused_is_left_as_it_is(void **state) {
         assert_int_equal(sqlite3_open(fixture_file, &database), SQLITE_OK);
         sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         assert_int_equal(sqlite3_exec(database,
-                                      newer ? "PRAGMA user_version = 3" : "INSERT INTO numbers VALUES ('other', 1)",
+                                      newer ? "PRAGMA user_version = 4" : "INSERT INTO numbers VALUES ('other', 1)",
                                       NULL, NULL, NULL),
                          SQLITE_OK);
         sqlite3_close(database);
@@ -314,6 +353,7 @@ int main(void) {
         ON_DISK(file_in_place_of_the_folder_is_named_with_a_remedy),
         cmocka_unit_test(missing_folder_above_is_named_with_a_remedy),
         ON_DISK(file_of_schema_1_is_migrated_and_keeps_its_epoch),
+        ON_DISK(file_of_schema_2_keeps_what_it_holds),
         ON_DISK(damaged_page_is_found_at_the_start_and_the_file_left_as_it_is),
         ON_DISK(log_of_a_file_that_is_refused_is_left_as_it_is),
         ON_DISK(file_that_is_not_as_it_was_left_is_refused_as_damaged),
