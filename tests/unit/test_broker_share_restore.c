@@ -157,6 +157,7 @@ static void nor_is_what_came_through_two_groups(void **state) {
     broker_restarts();
     connect_lasting(&world, &store, &b, "b", "connack present=0 00*");
     subscribe(&b, "$share/g/t");
+    subscribe(&b, "$share/h/t");
     pass(&world, 3600000);
     expect_nothing(&b);
     expect_same_on_disk();
