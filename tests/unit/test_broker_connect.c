@@ -120,6 +120,7 @@ static void second_connect_is_a_protocol_error(void **state) {
     expect(&client, "disconnect 82");
     expect_end(&client);
     assert_int_equal(counters(&world).protocol_errors, 1);
+    assert_int_equal(counters(&world).packets_sent, 2); /* CONNACK and DISCONNECT */
 }
 
 static void auth_without_method_is_refused(void **state) {

@@ -124,9 +124,13 @@ static void publication_refused_by_its_receiver_is_not_sent_again(void **state) 
     publish("2", 2, NULL);
     expect(&b, "publish q1 id=1 t '1'");
     expect(&b, "publish q2 id=2 t '2'");
+    publish("3", 2, NULL);
+    expect(&b, "publish q2 id=3 t '3'");
     say_hex(&b, "40 03 0001 83");
-    say_hex(&b, "50 03 0002 97");
-    expect_nothing(&b); /* no PUBREL for what was refused */
+    say_hex(&b, "50 03 0002 97"); /* no PUBREL for what was refused */
+    say_hex(&b, "50 03 0003 80");
+    say_hex(&b, "50 03 0003 80"); /* nor for what nobody knows any more */
+    expect_nothing(&b);
     client_cut(&b);
     b_connects(5);
     expect_nothing(&b);

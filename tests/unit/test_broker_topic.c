@@ -36,6 +36,12 @@ static void utf8_is_well_formed_or_refused(void **state) {
         {TEXT("\xf5\x80\x80\x80"), false},
         {TEXT("\xe2\x82"), false},
         {TEXT("\xe2\x28\xa1"), false},
+        {TEXT("\xc3\x28"), false},
+        {TEXT("\xe2\x82\x28"), false},
+        {TEXT("\xe2\x82\xc0"), false},
+        {TEXT("\xf0\x9f\x28\x80"), false},
+        {TEXT("\xf0\x9f\x98\x28"), false},
+        {TEXT("\xf0\x9f\xc0\x80"), false},
         {TEXT("\xf0\x9f\x98"), false},
         {TEXT("\xff"), false},
     };
