@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #define RETRY_MS 1000u
 #define HANGS_MS 30000u /* a slow card takes seconds */
@@ -24,14 +25,20 @@ static void leave_as_it_is(const struct store_connection *connection) {
         sqlite3_db_config(connection->database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
 }
 
-/* Limits of the process, which SQLite has no words for. */
-static bool explain_limits(const char *dir, int result, int cause, char error[STORE_ERROR_MAX]) {
+/* What SQLite has no words for: limits of the process, and a folder that is gone with its disk. */
+static bool explain_cause(const char *dir, int result, int cause, char error[STORE_ERROR_MAX]) {
     struct rlimit size;
     if (result == SQLITE_IOERR_WRITE && getrlimit(RLIMIT_FSIZE, &size) == 0 && size.rlim_cur != RLIM_INFINITY) {
         snprintf(error, STORE_ERROR_MAX,
                  "data_dir %s cannot be written, as no file may become larger than %llu KiB here: raise that limit "
                  "(LimitFSIZE= in a systemd unit, ulimit -f in a shell)",
                  dir, (unsigned long long)size.rlim_cur / 1024);
+        return true;
+    }
+    if ((result & 0xff) == SQLITE_CANTOPEN && access(dir, F_OK) != 0) {
+        snprintf(error, STORE_ERROR_MAX,
+                 "data_dir %s is not there: %s: mount its disk, or make it again for the user that runs hobnobd", dir,
+                 strerror(errno));
         return true;
     }
     if ((result & 0xff) != SQLITE_CANTOPEN || (cause != EMFILE && cause != ENFILE)) return false;
@@ -46,7 +53,7 @@ void store_explain(const struct store *store, const struct store_connection *con
                    char error[STORE_ERROR_MAX]) {
     const char *dir = store->dir;
     const int cause = connection->database != NULL ? sqlite3_system_errno(connection->database) : 0;
-    if (explain_limits(dir, result, cause, error)) return;
+    if (explain_cause(dir, result, cause, error)) return;
     switch ((result & 0xff) == SQLITE_IOERR && cause == EDQUOT ? SQLITE_FULL : result & 0xff) {
     case SQLITE_BUSY:
     case SQLITE_LOCKED:

@@ -376,6 +376,22 @@ class Hosts(SystemTest):
                 self.assertEqual(done.returncode, 1, done.stderr)
                 self.assertIn("raise the limit", done.stderr.splitlines()[-1])
 
+    def test_a_data_folder_that_is_gone_and_comes_back(self):
+        broker = single(self, more="data_dir: data\n")
+        broker.start()
+        data = broker.folder / "data"
+        data.rename(broker.folder / "elsewhere")
+        publisher = self.closing(Paho(broker))
+        publisher.publish("r/1", b"x", 1, retain=True, wait=False)
+        wait_until("the log says what is gone", lambda: broker.log_lines("error store", "data is not there: No such file or directory: mount its disk"))
+        mosquitto_pub(broker, "a", b"goes on")
+        (broker.folder / "elsewhere").rename(data)
+        wait_until("it recovers", lambda: broker.log_lines("info store", "writes again"))
+        publisher.publish("r/2", b"y", 1, retain=True)
+        self.assertEqual(broker.stop(), 0)
+        with contextlib.closing(sqlite3.connect(data / "hobnob.db")) as database:
+            self.assertIn(("r/2",), database.execute("SELECT topic FROM retained").fetchall())
+
     def test_a_file_system_that_is_read_only(self):
         if os.geteuid() != 0:
             self.skipTest("mounting takes root")
