@@ -361,6 +361,26 @@ static void the_same_stranger_with_the_right_path_is_a_link(void **state) {
     stranger_deinit(&stranger);
 }
 
+/* A key and a WebSocket are cheap: who has not said whose link it is makes room as well. */
+static void links_that_are_nobodys_make_room(void **state) {
+    struct pair *pair = *state;
+    struct stranger strangers[4];
+    pair->b.server.web->strangers_max[WEB_PEERS] = 2;
+    for (size_t i = 0; i < 3; i++) {
+        stranger_init(&strangers[i], pair, TLS1_3_VERSION, &pair->a);
+        strangers[i].request = UPGRADE("/hobnob", "hobnob");
+        assert_true(fake_wait(&pair->loop, answered, &strangers[i]));
+        if (i == 0) pair->b.node.broker.ends[0].has_peer = true; /* no stranger any more, and so there may be two */
+    }
+    stranger_init(&strangers[3], pair, TLS1_3_VERSION, &pair->a);
+    assert_true(fake_wait(&pair->loop, stranger_over, &strangers[3])); /* again, please */
+    assert_true(fake_wait(&pair->loop, stranger_over, &strangers[1]));
+    assert_false(stranger_over(&strangers[0]));
+    assert_false(stranger_over(&strangers[2]));
+    for (size_t i = 0; i < 4; i++)
+        stranger_deinit(&strangers[i]);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void) {
@@ -378,6 +398,7 @@ int main(void) {
         TEST(tls_1_2_is_turned_away),
         TEST(other_path_or_protocol_over_good_tls_is_no_link),
         TEST(the_same_stranger_with_the_right_path_is_a_link),
+        TEST(links_that_are_nobodys_make_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
