@@ -131,8 +131,11 @@ static void every_kind_is_read_as_written(void **state) {
         assert_int_equal(record_write(&buffer, &records[i]), 0);
     for (size_t i = 0; i < count; i++) {
         size_t size = record_read(buffer.bytes + at, buffer.size - at, &out);
+        enum record_type type;
         assert_int_not_equal(size, 0);
         same(&records[i], &out);
+        assert_int_equal(record_peek(buffer.bytes + at, buffer.size - at, &type), size);
+        assert_int_equal(type, out.type);
         at += size;
     }
     assert_int_equal(at, buffer.size);
@@ -155,11 +158,14 @@ static void each_kind_is_tried(void **state) {
 static size_t read_copy(const uint8_t *bytes, size_t size) {
     uint8_t *copy = malloc(size ? size : 1);
     struct record out;
+    enum record_type type;
     size_t result;
 
     if (size > 0) memcpy(copy, bytes, size);
+    memset(&out, 0xa5, sizeof out); /* what a record does not have is zero, whatever was there */
     result = record_read(copy, size, &out);
     if (result > 0) {
+        assert_int_equal(record_peek(copy, size, &type), result);
         /* What was read can be written again, into as many bytes: its views are within. */
         struct record_buffer again = {0};
         assert_in_range(result, 1, size);
@@ -180,6 +186,9 @@ static void a_record_cut_short_is_refused(void **state) {
     for (size_t i = 0; i < count; i++) {
         struct record_buffer buffer = {0};
         assert_int_equal(record_write(&buffer, &records[i]), 0);
+        enum record_type type;
+        for (size_t size = 0; size < buffer.size; size++)
+            assert_int_equal(record_peek(buffer.bytes, size, &type), 0);
         for (size_t size = 0; size < buffer.size; size++) {
             uint32_t claimed = (uint32_t)size;
             assert_int_equal(read_copy(buffer.bytes, size), 0);
