@@ -167,15 +167,20 @@ size_t interest_invited(struct federation *federation, struct peer *peer, const 
     return invited.matched;
 }
 
+static void on_meeting(void *context, struct subscriber *subscriber, const struct subscription *subscription) {
+    (void)subscription;
+    struct invited *invited = context;
+    want_add(invited->federation,
+             (struct interest *)(void *)((char *)subscriber - offsetof(struct interest, subscriber)), invited->peer);
+}
+
 void interest_advert(struct federation *federation, struct peer *peer, const char *filter, size_t size) {
+    struct invited invited = {.federation = federation, .peer = peer};
     if (!topic_has_wildcard(filter, size)) {
         interest_invited(federation, peer, filter, size);
         return;
     }
-    for (struct named *named = federation->interests.first; named; named = named->next) {
-        if (topic_filters_intersect(filter, size, named->text, named->size))
-            want_add(federation, (struct interest *)(void *)named, peer);
-    }
+    subs_meet(federation->interest_tree, filter, size, on_meeting, &invited);
 }
 
 void interest_review(struct federation *federation, struct peer *peer) {

@@ -60,6 +60,11 @@ struct peer *peers_make(struct federation *federation, const struct peer_id *id)
     /* Not counted: a broker that lost its disk may run twice under one epoch for a moment. */
     peer->stream = federation_random(federation) ^ federation->epoch * 0x9e3779b97f4a7c15u; /* apart from other runs */
     uint64_t seed = federation_random(federation);
+    peer->newpub_tree = subs_new(seed);
+    if (!peer->newpub_tree) {
+        free(peer);
+        return NULL;
+    }
     names_init(&peer->newpub, seed);
     names_init(&peer->newsub, seed);
     names_init(&peer->joins, seed);
@@ -73,6 +78,7 @@ struct peer *peers_make(struct federation *federation, const struct peer_id *id)
 static void clear_rows(struct federation *federation, struct peer *peer) {
     while (peer->newpub.first) {
         struct named *named = peer->newpub.first;
+        subs_remove(peer->newpub_tree, named->text, named->size, &peer->rows.subscriber);
         names_remove(&peer->newpub, named);
         free(named);
     }
@@ -101,6 +107,7 @@ void peer_free(struct federation *federation, struct peer *peer) {
     forget(federation, peer);
     timer_clear(&federation->peer_timers, &peer->timer);
     outbox_deinit(&peer->outbox);
+    subs_free(peer->newpub_tree);
     federation->peers[peer->index] = NULL;
     free(peer);
 }
@@ -162,6 +169,10 @@ static struct names *rows_of(struct peer *peer, enum row_kind kind) {
     return kind == ROW_NEWPUB ? &peer->newpub : &peer->newsub;
 }
 
+static struct subs *tree_of(struct federation *federation, struct peer *peer, enum row_kind kind) {
+    return kind == ROW_NEWPUB ? peer->newpub_tree : federation->peer_rows;
+}
+
 static void row_appeared(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter,
                          size_t size) {
     static const struct subscription plain = {.qos = 2};
@@ -174,14 +185,14 @@ static void row_appeared(struct federation *federation, struct peer *peer, enum 
                         peer->name);
         return;
     }
-    if (kind == ROW_NEWPUB) {
-        interest_advert(federation, peer, filter, size);
-    } else if (subs_add(federation->peer_rows, filter, size, &peer->rows.subscriber, &plain) < 0) {
+    if (subs_add(tree_of(federation, peer, kind), filter, size, &peer->rows.subscriber, &plain) < 0) {
         names_remove(rows, named);
         free(named);
         broker_note_add(federation->broker, BROKER_NOTE_WARNING, "short of memory: a registry row of %s is not seen",
                         peer->name);
+        return;
     }
+    if (kind == ROW_NEWPUB) interest_advert(federation, peer, filter, size);
 }
 
 static void row_disappeared(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter,
@@ -189,7 +200,7 @@ static void row_disappeared(struct federation *federation, struct peer *peer, en
     struct names *rows = rows_of(peer, kind);
     struct named *named = names_find(rows, filter, size);
     if (!named) return;
-    if (kind == ROW_NEWSUB) subs_remove(federation->peer_rows, filter, size, &peer->rows.subscriber);
+    subs_remove(tree_of(federation, peer, kind), filter, size, &peer->rows.subscriber);
     names_remove(rows, named);
     free(named);
     if (kind == ROW_NEWPUB) review_later(federation, peer);
@@ -206,10 +217,7 @@ void peer_row(struct federation *federation, struct peer *peer, enum row_kind ki
 }
 
 bool peer_adverts(const struct peer *peer, const char *filter, size_t size) {
-    for (const struct named *named = peer->newpub.first; named; named = named->next) {
-        if (topic_filters_intersect(named->text, named->size, filter, size)) return true;
-    }
-    return false;
+    return subs_meets(peer->newpub_tree, filter, size);
 }
 
 bool peer_has_business(const struct peer *peer) {

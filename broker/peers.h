@@ -64,7 +64,7 @@ struct peer_rows {
 
 struct peer {
     struct subscriber subscriber; /* in the broker's tree: what it joined here */
-    struct peer_rows rows;        /* in federation.peer_rows: its newsub rows */
+    struct peer_rows rows;        /* in federation.peer_rows: its newsub rows; in newpub_tree: the others */
     uint16_t index;
     struct peer_id id;
     char name[64];
@@ -73,6 +73,7 @@ struct peer {
     uint64_t rows_epoch; /* of the run whose rows are known; they end with it */
     uint64_t known_sequence;
     struct names newpub, newsub; /* of bare struct named */
+    struct subs *newpub_tree;    /* the same rows, for what meets them */
     struct names joins;          /* of struct join (group.c) */
     size_t join_bytes;           /* what they take up, about */
     struct timer timer;          /* the earliest of the times below; peers.c */

@@ -210,6 +210,27 @@ void subs_match(const struct subs *subs, const char *name, size_t size, subs_on_
     tree_match(&subs->tree, name, size, hit_all, &walk);
 }
 
+static bool meet_all(void *context, const struct tree_node *node) {
+    hit_all(context, node);
+    return true;
+}
+
+void subs_meet(const struct subs *subs, const char *filter, size_t size, subs_on_hit *on_hit, void *context) {
+    struct walk walk = {.on_hit = on_hit, .context = context};
+
+    tree_meet(&subs->tree, filter, size, meet_all, &walk);
+}
+
+static bool meet_one(void *context, const struct tree_node *node) {
+    (void)context;
+    (void)node;
+    return false;
+}
+
+bool subs_meets(const struct subs *subs, const char *filter, size_t size) {
+    return !tree_meet(&subs->tree, filter, size, meet_one, NULL);
+}
+
 size_t subs_count(const struct subs *subs) {
     return subs->count;
 }

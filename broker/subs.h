@@ -45,6 +45,11 @@ enum subs_result subs_remove(struct subs *subs, const char *filter, size_t size,
 typedef void subs_on_hit(void *context, struct subscriber *subscriber, const struct subscription *subscription);
 void subs_match(const struct subs *subs, const char *name, size_t size, subs_on_hit *on_hit, void *context);
 
+/* The same for every subscription whose filter some name matches that this filter matches too. */
+void subs_meet(const struct subs *subs, const char *filter, size_t size, subs_on_hit *on_hit, void *context);
+/* True if there is one. */
+bool subs_meets(const struct subs *subs, const char *filter, size_t size);
+
 size_t subs_count(const struct subs *subs); /* subscriptions */
 /* Changes with every change of the tree: a cache of matches is good as long as this is the same. */
 uint64_t subs_generation(const struct subs *subs);

@@ -83,6 +83,11 @@ struct tree_node *tree_next(const struct tree_node *node);
 typedef void tree_on_node(void *context, const struct tree_node *node);
 void tree_match(const struct tree *tree, const char *name, size_t size, tree_on_node *on_node, void *context);
 
+/* Calls on_meeting once for every node with an item whose path, as a filter, some name matches that the filter matches
+ * too, until it returns false; then it is false. on_meeting must not change the tree. Looks at no node twice. */
+typedef bool tree_on_meeting(void *context, const struct tree_node *node);
+bool tree_meet(const struct tree *tree, const char *filter, size_t size, tree_on_meeting *on_meeting, void *context);
+
 /* The other way round, a walk over the names that a filter matches, from node to node. */
 enum tree_fit {
     TREE_APART,  /* neither this node nor one below it is matched */

@@ -209,6 +209,22 @@ static inline void model_match(struct model *model, const struct model_text *nam
     }
 }
 
+static inline bool model_on_meeting(void *context, const struct tree_node *node) {
+    model_on_node(context, node);
+    return true;
+}
+
+static inline void model_meet(struct model *model, const struct model_text *filter) {
+    tree_meet(&model->tree, filter->bytes, filter->size, model_on_meeting, model);
+    for (size_t i = 0; i < MODEL_ENTRIES_MAX; i++) {
+        struct model_entry *entry = &model->entries[i];
+        if (!entry->is_set) continue;
+        assert(entry->is_seen ==
+               topic_filters_intersect(entry->text.bytes, entry->text.size, filter->bytes, filter->size));
+        entry->is_seen = false;
+    }
+}
+
 static inline void model_walk_begin(struct model *model, const struct model_text *filter) {
     model->asked = *filter;
     model->at = (struct tree_stand){.node = model->tree.root, .fit = TREE_ABOVE};
@@ -270,8 +286,10 @@ static inline void model_step(struct model *model, const uint8_t *step) {
             model_drop(model, &model->entries[step[1] % MODEL_ENTRIES_MAX]);
         break;
     default:
-        if (!model->holds_names && model_is_name(&text))
+        if (!model->holds_names && step[1] % 2 == 0 && model_is_name(&text))
             model_match(model, &text);
+        else if (!model->holds_names && model_is_filter(&text))
+            model_meet(model, &text);
         else if (model->holds_names && model->at.node != NULL)
             model_walk_on(model, step[1] % 16u);
         else if (model->holds_names && model_is_filter(&text))
