@@ -1,6 +1,6 @@
-/* Fairness. A few bytes can cost the broker a long search, so it is time that is shared out, and a client that has used
- * up its share of a turn is heard again in the next. How many bytes are given before the clock is looked at follows
- * from what they cost: the cheaper, the more. */
+/* Fairness. A few bytes can cost the broker a long search, or a change in the registry, so it is time that is shared
+ * out, and a client that has used up its share of a turn is heard again in the next. How many bytes are given before
+ * the clock is looked at follows from what they cost: the cheaper, the more. */
 #include <stdlib.h>
 #include <utlist.h>
 
@@ -37,6 +37,7 @@ void share_give(struct connection *connection, const uint8_t *bytes, size_t size
     struct clients *clients = connection->clients;
     struct server *server = clients->server;
     broker_client_input(node_broker(server->node), server_now_ms(server), connection->handle, bytes, size);
+    node_tell_rows(server->node, server_now_ms(server));
     const uint64_t now_ns = uv_hrtime();
     const uint64_t took_ns = now_ns - clients->clock_ns;
     clients->clock_ns = now_ns;

@@ -179,6 +179,18 @@ static void on_row_change(struct node *node, uint64_t now_ms, const struct broke
     broker_row_sequenced(node->broker, now_ms, ticket, sequence);
 }
 
+static bool tell_rows(struct node *node, uint64_t now_ms) {
+    struct broker_row_change change;
+    bool any = false;
+    for (; broker_next_row(node->broker, &change); any = true)
+        on_row_change(node, now_ms, &change);
+    return any;
+}
+
+void node_tell_rows(struct node *node, uint64_t now_ms) {
+    tell_rows(node, now_ms);
+}
+
 static bool may_dial(struct node *node, uint64_t now_ms, const struct member_id *id, struct member_info *member) {
     const struct node_refusing *refusing = find_refusing(node, id);
     if (node->gossip == NULL || node->leaving || (refusing != NULL && now_ms < refusing->until_ms)) return false;
@@ -202,12 +214,10 @@ static void on_dial(struct node *node, uint64_t now_ms, const struct peer_id *pe
 static bool hand_over(struct node *node, uint64_t now_ms) {
     bool any = false;
     struct gossip_event event;
-    struct broker_row_change change;
     struct peer_id peer;
     for (; node->gossip != NULL && gossip_next_event(node->gossip, &event); any = true)
         on_gossip_event(node, now_ms, &event);
-    for (; broker_next_row(node->broker, &change); any = true)
-        on_row_change(node, now_ms, &change);
+    any = tell_rows(node, now_ms) || any;
     for (; broker_next_dial(node->broker, now_ms, &peer); any = true)
         on_dial(node, now_ms, &peer);
     return any;

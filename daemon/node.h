@@ -68,6 +68,9 @@ void node_datagram(struct node *node, uint64_t now_ms, const struct gossip_addre
 uint64_t node_deadline_ms(const struct node *node);
 void node_tick(struct node *node, uint64_t now_ms); /* ticks the cores and pumps */
 void node_pump(struct node *node, uint64_t now_ms);
+/* The part of node_pump() that a client's input can make long: what it changed in our registry rows goes to gossip. For
+ * who shares out time, so that this counts for the client too; node_pump() is still due. */
+void node_tell_rows(struct node *node, uint64_t now_ms);
 
 /* Hands what the store has to keep to the port store; false if there was nothing. Each turn, after the last call into
  * the broker: what is not handed over does not become durable, and who waits for that waits. */

@@ -451,6 +451,12 @@ static void costly_client_shares_the_turn(void **state) {
     first_costs_much(site, &costly);
 }
 
+static void what_a_client_costs_in_the_registry_is_its_own(void **state) {
+    struct site *site = *state;
+    site->fake.node.broker.costs_in_rows = true;
+    costly_client_shares_the_turn(state);
+}
+
 static void costly_client_shares_the_turn_over_websocket(void **state) {
     struct site *site = *state;
     struct caller costly;
@@ -462,6 +468,7 @@ static void costly_client_shares_the_turn_over_websocket(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(costly_client_shares_the_turn),
+        TEST(what_a_client_costs_in_the_registry_is_its_own),
         TEST(costly_client_shares_the_turn_over_websocket),
         TEST(the_right_path_and_subprotocol_only),
         TEST(packets_may_span_messages_and_fragments),
