@@ -479,9 +479,10 @@ static void epoch_is_kept_without_records_and_on_a_new_file(void **state) {
     (void)state;
     uint64_t epoch = 0;
     struct store *store = start(STORE_SYNC_FULL);
-    failing_disk_set(0, 3, SQLITE_FULL);
+    failing_disk_set(0, ULONG_MAX, SQLITE_FULL);
     store_save_epoch(store, 77);
     await(store, is_failing, 0);
+    failing_disk_set(0, 0, 0);
     await(store, is_well, 0);
     assert_int_equal(store_stop(store, 10000), STORE_STOPPED_ALL);
     store_close(store);
