@@ -70,8 +70,11 @@ static size_t count_keys(const struct broker_span *batch, size_t count) {
     for (size_t i = 0; i < count; i++) {
         enum record_type type;
         size_t size;
-        for (size_t at = 0; (size = record_peek(batch[i].bytes + at, batch[i].size - at, &type)) > 0; at += size)
+        for (size_t at = 0; at < batch[i].size; at += size) {
+            size = record_peek(batch[i].bytes + at, batch[i].size - at, &type);
+            if (size == 0) break;
             keys += key_kind(type) != KEY_NONE;
+        }
     }
     return keys;
 }
