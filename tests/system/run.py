@@ -9,6 +9,7 @@ only the tests in UNDER_VALGRIND: in the others time matters, or they would take
 import argparse
 import os
 import shutil
+import signal
 import sys
 import time
 import unittest
@@ -32,12 +33,22 @@ def short(text):
     return [line.strip()[:300] for line in [*place, *(lines[i] for i in ours[-1:]), *said]]
 
 
+TEST_S = 900  # the longest have 200 rounds of kill -9, or valgrind
+
+
+def too_long(*_):
+    raise AssertionError(f"not done after {TEST_S} s: what it waits for has no deadline")
+
+
 class Result(unittest.TextTestResult):
     def startTest(self, test):
         super().startTest(test)
         self.started = time.monotonic()
+        signal.signal(signal.SIGALRM, too_long)
+        signal.alarm(TEST_S)
 
     def stopTest(self, test):
+        signal.alarm(0)
         super().stopTest(test)
         bad = [kind for kind, found in (("FAILED", self.failures + self.errors), ("skipped", self.skipped)) if any(t is test for t, _ in found)]
         print(f"{bad[0] if bad else 'ok':8}{time.monotonic() - self.started:7.2f} s  {test.id()}", flush=True)

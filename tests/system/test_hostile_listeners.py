@@ -1,17 +1,19 @@
 """Every way in, used by somebody who means harm: what a stranger may cost, and that those beside him are served as before."""
 import os
-import select
 import signal
 import socket
 import ssl
+import struct
 import subprocess
 import time
+import unittest
 
 from certificates import Authority
 from clients import Paho, Raw, raw_connect
-from harness import PATIENCE_S, PATIENT, SLOWER, Stopwatch, environment, run, wait_until
+from harness import PATIENCE_S, PATIENT, SLOWER, VALGRIND, Stopwatch, environment, run, wait_until
 from test_listeners import ACCEPTED, NOT_AUTHORISED, ListenerTest
 
+SO_TIMESTAMPNS = 35  # of Linux; socket does not name it
 PINGREQ, PINGRESP = b"\xc0\0", (0xd0, b"")
 
 
@@ -29,12 +31,11 @@ def greeting(*options):
         return bytes_
 
 
-def answered(sockets):
-    """How many of them have something to read."""
-    poll = select.poll()
-    for one in sockets:
-        poll.register(one, select.POLLIN)
-    return len(poll.poll(0))
+def told_when(one):
+    """Reads a byte; when the kernel had it, in seconds."""
+    _, extra, _, _ = one.recvmsg(1, socket.CMSG_SPACE(16))
+    seconds, nanoseconds = struct.unpack("qq", extra[0][2])
+    return seconds + nanoseconds / 1e9
 
 
 class Handshakes(ListenerTest):
@@ -69,18 +70,18 @@ class Handshakes(ListenerTest):
         healthy = self.raw(site.ports["a"], raw_connect("healthy"))
         self.assertEqual(healthy.packet(), ACCEPTED)
         crowd = [self.raw(site.ports["b"]).socket for _ in range(600)]
+        for one in (healthy.socket, *crowd):
+            one.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         wait_until("all are in", lambda: site.metric("hobnob_client_connections_arriving") == 600)
         first = greeting("-tls1_3")
-        os.setpriority(os.PRIO_PROCESS, site.process.pid, 19)  # so that this test is quicker to count than the broker to answer
         os.kill(site.process.pid, signal.SIGSTOP)  # so that it finds all of it at once
         for one in crowd:
             one.sendall(first)
         healthy.send(PINGREQ)
         os.kill(site.process.pid, signal.SIGCONT)
-        self.assertEqual(healthy.packet(), PINGRESP)
-        self.assertLess(answered(crowd), 300)
+        healthy_at = told_when(healthy.socket)
         self.assertEqual(self.tls(site, "b").send(raw_connect("late")).packet(), ACCEPTED)
-        wait_until("all are answered", lambda: answered(crowd) == 600)
+        self.assertLess(sum(told_when(one) < healthy_at for one in crowd), 300)
 
     def test_who_hangs_up_while_it_waits_costs_nothing(self):
         site = self.secure(listen="mqtts: 127.0.0.1:{a}")
@@ -168,6 +169,7 @@ class Descriptors(ListenerTest):
         for one in crowd:
             one.close()
 
+    @unittest.skipIf(VALGRIND, "valgrind has descriptors of its own beyond the limit")
     def test_a_limit_that_cannot_be_kept_is_told_at_the_start(self):
         site = with_files(self.secure(start=False), 80)
         done = run(*site.command(), env=environment())
