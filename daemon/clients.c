@@ -234,8 +234,14 @@ static void on_event(struct connection *connection, uint32_t events) {
         share_read(connection);
 }
 
-static void read_events(struct clients *clients, uint64_t until_ns) {
-    while (clients->event_at < clients->event_count && clients->clock_ns < until_ns) {
+/* Handshakes have a share of their own: else a slow one would end each turn before those behind it are heard. */
+static uint64_t clock_without_handshakes_ns(const struct clients *clients) {
+    return clients->clock_ns - clients->handshakes_ns;
+}
+
+static void read_events(struct clients *clients) {
+    const uint64_t until_ns = clock_without_handshakes_ns(clients) + TURN_NS;
+    while (clients->event_at < clients->event_count && clock_without_handshakes_ns(clients) < until_ns) {
         const struct epoll_event *event = &clients->events[clients->event_at++];
         const uint64_t before_ns = clients->clock_ns;
         on_event(event->data.ptr, event->events);
@@ -255,7 +261,7 @@ static void run_turn(struct clients *clients) {
         clients->event_count = epoll_wait(clients->epoll, clients->events, CLIENTS_EVENTS_MAX, 0);
         if (clients->event_count < 0) clients->event_count = 0;
     }
-    read_events(clients, clients->clock_ns + TURN_NS);
+    read_events(clients);
     if (clients->waiting == NULL && clients->queued == NULL && clients->dead == NULL &&
         clients->event_at == clients->event_count)
         uv_idle_stop(&clients->idle);
