@@ -6,6 +6,7 @@ import resource
 import shutil
 import statistics
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -22,6 +23,17 @@ class Cost:
     def cpu_s(self):
         """Of all its threads."""
         return sum(int(path.read_text().split()[0]) for path in Path(f"/proc/{self.process.pid}/task").glob("*/schedstat")) / 1e9
+
+    def settle(self):
+        """Until it has done what there was to do: it uses less than a hundredth of a core."""
+        before, end = self.cpu_s(), time.monotonic() + 60
+        while time.monotonic() < end:
+            time.sleep(0.1)  # what is measured
+            now = self.cpu_s()
+            if now - before < 0.001:
+                return
+            before = now
+        raise RuntimeError(f"{self.name} is still busy after a minute")
 
     def resident(self):
         return int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{self.process.pid}/status").read_text()).group(1)) * 1024

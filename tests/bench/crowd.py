@@ -21,7 +21,7 @@ def come_and_go(broker, connect, count=CROWD):
                 raise RuntimeError(f"{broker.name} refuses clients")
         for client in clients:
             client.send(GOODBYE).close()
-    time.sleep(0.2)
+    broker.settle()
 
 
 def clean(client_id):
@@ -47,10 +47,10 @@ def one_by_one(client, count=2000):
         client.packet()
 
 
-def leave(clients):
+def leave(broker, clients):
     for client in clients:
         client.send(GOODBYE).close()
-    time.sleep(0.5)
+    broker.settle()
 
 
 class Meter:
@@ -77,10 +77,10 @@ def measured(broker):
         meter.measure(SUBSCRIPTIONS, lambda: subscribe_everywhere(holders, False))
         if is_clean:
             meter.measure(SUBSCRIPTIONS, lambda: subscribe_everywhere(holders, True))
-            meter.measure(2 * SUBSCRIPTIONS, lambda: leave(holders))
+            meter.measure(2 * SUBSCRIPTIONS, lambda: leave(broker, holders))
         else:
             meter.measure(2000, lambda: one_by_one(holders[0]))
-            leave(holders)
+            leave(broker, holders)
     idle = [connected(broker, f"idle-{i}") for i in range(IDLE)]
     meter.measure(5, lambda: time.sleep(5))
     meter.measure(IDLE, lambda: [fence(client) for client in idle])
@@ -113,7 +113,7 @@ def bench(*load):
 def all_subscribe_and_leave(broker):
     clients = [connected(broker, f"holder-{i}") for i in range(10)]
     subscribe_everywhere(clients, False)
-    leave(clients)
+    leave(broker, clients)
 
 
 def all_retained_to_one(broker):
@@ -131,7 +131,7 @@ def all_go_at_once(broker):
     clients = [connected(broker, f"idle-{i}") for i in range(IDLE)]
     for client in clients:
         client.close()
-    time.sleep(1)
+    broker.settle()
 
 
 TURNS = (

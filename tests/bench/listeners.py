@@ -2,7 +2,6 @@
 import re
 import socket
 import ssl
-import time
 
 from brokers import Ours, Theirs, free_ports, median, number, table
 from ways import KINDS, Client, Pair, load
@@ -73,7 +72,7 @@ def handshake(broker, kind, context, resumed):
             raise RuntimeError(f"{broker.name} resumed no session")
         client.close()
     first.close()
-    time.sleep(0.2)  # for the last of them to be noticed
+    broker.settle()
     return (broker.cpu_s() - before) / HANDSHAKES * 1e6, cipher
 
 
