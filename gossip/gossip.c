@@ -65,6 +65,7 @@ struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
     gossip->registry_limits = (struct registry_limits){gossip->limits.rows_max, gossip->limits.owner_bytes_max,
                                                        gossip->limits.log_entries_max};
     gossip->crypto = options->crypto;
+    gossip->shared = options->shared;
     gossip->chance.state = options->seed;
     gossip->now_ms = now_ms;
     wire_store_u64(gossip->secret, chance_next(&gossip->chance));

@@ -87,6 +87,12 @@ struct gossip_limits {
     uint32_t down_keep_ms;         /* rows of a down member are kept this long for its return: 24 h */
 };
 
+/* Several gossips in one process (a simulator) may hold once what they hold alike. It must outlive them, and they must
+ * all run in one thread. */
+struct gossip_shared;
+struct gossip_shared *gossip_shared_new(void); /* NULL when memory is short */
+void gossip_shared_free(struct gossip_shared *shared);
+
 struct gossip_options {
     const char *name;
     const char *federation;          /* bound into every datagram as associated data; copied */
@@ -100,6 +106,7 @@ struct gossip_options {
     size_t key_count;              /* 1 to GOSSIP_KEYS_MAX */
     struct gossip_limits limits;
     struct gossip_crypto crypto; /* its context must outlive the gossip */
+    struct gossip_shared *shared; /* NULL: this gossip keeps all for itself */
 };
 
 /* NULL when memory is short or an option is out of its range. */

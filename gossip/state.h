@@ -7,6 +7,7 @@
 #include "gossip/cover.h"
 #include "gossip/registry.h"
 #include "gossip/seal.h"
+#include "gossip/shared.h"
 #include "gossip/suspicion.h"
 
 #define BOOTSTRAP_MAX 64u
@@ -170,6 +171,7 @@ struct gossip {
     struct gossip_limits limits;
     struct registry_limits registry_limits;
     struct gossip_crypto crypto;
+    struct gossip_shared *shared; /* NULL: none */
     struct seal seal;
     struct chance chance;
     uint8_t secret[16]; /* of cookies */
