@@ -1,6 +1,7 @@
 #include "daemon/node_inside.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,7 +64,7 @@ static bool make_gossip(struct node *node, const struct node_options *options, u
         memcpy(keys[i].id, options->ring->keys[i].id, sizeof(keys[i].id));
         memcpy(keys[i].key, options->ring->keys[i].key, sizeof(keys[i].key));
     }
-    const struct gossip_options gossip = {
+    struct gossip_options gossip = {
         .name = options->name,
         .federation = options->federation,
         .advertise = options->advertise,
@@ -77,6 +78,12 @@ static bool make_gossip(struct node *node, const struct node_options *options, u
         .limits = options->gossip_limits,
         .crypto = node_gossip_crypto(node),
     };
+    if (options->ring_text != NULL) {
+        gossip.ring = (const uint8_t *)options->ring_text;
+        gossip.ring_size = options->ring_size;
+        gossip.ring_number = options->ring_number;
+        memcpy(gossip.ring_digest, options->ring_digest, sizeof(gossip.ring_digest));
+    }
     node->gossip = gossip_new(&gossip, now_ms);
     return node->gossip != NULL;
 }
@@ -85,6 +92,7 @@ struct node *node_new(const struct node_options *options, uint64_t now_ms, int64
     struct node *node = calloc(1, sizeof(*node));
     if (node == NULL) return NULL;
     node->ports = options->ports;
+    snprintf(node->federation, sizeof(node->federation), "%s", options->federation != NULL ? options->federation : "");
     node->trust = (struct auth_trust){.key = options->key,
                                       .issuers = options->issuers,
                                       .issuer_count = options->issuer_count,
@@ -141,6 +149,13 @@ static void on_believes_us(struct node *node, const struct member_id *id) {
     if (refusing != NULL) refusing->until_ms = 0;
 }
 
+static void on_ring(struct node *node) {
+    const uint8_t *text;
+    size_t size;
+    if (node->ports.save_ring != NULL && gossip_ring_held(node->gossip, &text, &size) > 0)
+        node->ports.save_ring(node->ports.context, (const char *)text, size);
+}
+
 static void on_gossip_event(struct node *node, uint64_t now_ms, const struct gossip_event *event) {
     const struct peer_id peer = peer_of(&event->id);
     node_log_gossip_event(node, event);
@@ -162,6 +177,7 @@ static void on_gossip_event(struct node *node, uint64_t now_ms, const struct gos
         broker_set_epoch(node->broker, now_ms, event->epoch);
         break;
     case GOSSIP_REFUSED_US: on_refused_us(node, now_ms, &event->id); break;
+    case GOSSIP_RING: on_ring(node); break;
     case GOSSIP_REFUSED:
     case GOSSIP_CLONED:
     case GOSSIP_WARNING: break; /* for the log only */
@@ -259,6 +275,18 @@ void node_durable(struct node *node, uint64_t now_ms, uint64_t number) {
 void node_datagram(struct node *node, uint64_t now_ms, const struct gossip_address *from, const uint8_t *bytes,
                    size_t size) {
     if (node->gossip != NULL) gossip_receive(node->gossip, now_ms, from, bytes, size);
+}
+
+enum gossip_ring_verdict node_take_ring(struct node *node, uint64_t now_ms, const char *text, size_t size,
+                                        char reason[160]) {
+    if (node->gossip == NULL) {
+        snprintf(reason, 160, "this broker is alone and needs no key ring: it has no listen.peers");
+        return GOSSIP_RING_REFUSED;
+    }
+    const enum gossip_ring_verdict verdict =
+        gossip_take_ring(node->gossip, now_ms, (const uint8_t *)text, size, reason);
+    node_pump(node, now_ms);
+    return verdict;
 }
 
 uint64_t node_deadline_ms(const struct node *node) {

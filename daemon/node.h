@@ -30,6 +30,9 @@ struct node_ports {
     void (*log)(void *context, enum node_log_level level, const char *event, const char *text);
     /* The epoch was raised past what others remember: keep it. */
     void (*save_epoch)(void *context, uint64_t epoch);
+    /* A newer gossip key ring is used: keep its text, for it takes the place of options.ring at the next start. NULL:
+     * nothing is kept. */
+    void (*save_ring)(void *context, const char *text, size_t size);
     /* Records for the store (options.durable); the bytes are handed over. node_durable() says later how far it is. */
     void (*store)(void *context, const struct broker_journal *journal);
 };
@@ -43,6 +46,12 @@ struct node_options {
     const char *token;
     size_t token_size;
     const struct auth_ring *ring;
+    /* The signed ring whose keys those are; NULL for keys of the configuration. Borrowed for the call, as the ring is.
+     */
+    const char *ring_text;
+    size_t ring_size;
+    uint64_t ring_number;
+    uint8_t ring_digest[32];
     struct gossip_address advertise;
     uint64_t epoch, seed;
     bool durable, debug_notes; /* broker.h */
@@ -56,6 +65,10 @@ struct node_options {
 
 struct node *node_new(const struct node_options *options, uint64_t now_ms, int64_t wall_ms);
 void node_free(struct node *node);
+
+/* An admin's key ring: gossip_take_ring(), and pumps. A broker alone refuses it. */
+enum gossip_ring_verdict node_take_ring(struct node *node, uint64_t now_ms, const char *text, size_t size,
+                                        char reason[160]);
 
 /* The wall clock's reading, whenever convenient (each turn of the loop): for token expiry and the hybrid clock only. */
 void node_set_wall(struct node *node, uint64_t now_ms, int64_t wall_ms);

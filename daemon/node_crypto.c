@@ -8,6 +8,7 @@
 #include "auth/seal.h"
 
 static_assert(AUTH_PUBLIC_KEY_SIZE == GOSSIP_PUBLIC_KEY_SIZE, "one kind of key");
+static_assert(AUTH_RING_MAX == GOSSIP_KEYS_MAX && AUTH_SIGNED_RING_MAX == GOSSIP_RING_SIZE_MAX, "one kind of ring");
 static_assert(sizeof(((struct auth_verdict *)0)->name) == GOSSIP_NAME_MAX + 1, "one size of name");
 
 static bool seal(void *context, const uint8_t key[32], const uint8_t nonce[12], const uint8_t *aad, size_t aad_size,
@@ -64,6 +65,23 @@ static void gossip_who_is(void *context, const uint8_t public_key[GOSSIP_PUBLIC_
     snprintf(who->reason, sizeof(who->reason), "%s", verdict.reason);
 }
 
+static void read_ring(void *context, const uint8_t *bytes, size_t size, struct gossip_ring *ring) {
+    const struct node *node = context;
+    struct auth_signed_ring read;
+    *ring = (struct gossip_ring){0};
+    ring->good = auth_signed_ring_verify((const char *)bytes, size, node->trust.issuers, node->trust.issuer_count,
+                                         node->federation, &read, ring->reason) == AUTH_OK;
+    if (!ring->good) return;
+    ring->number = read.number;
+    memcpy(ring->digest, read.digest, sizeof(ring->digest));
+    ring->key_count = read.count;
+    for (size_t i = 0; i < read.count; i++) {
+        memcpy(ring->keys[i].id, read.keys[i].id, sizeof(ring->keys[i].id));
+        memcpy(ring->keys[i].key, read.keys[i].key, sizeof(ring->keys[i].key));
+    }
+    explicit_bzero(&read, sizeof(read));
+}
+
 static void link_who_is(void *context, const uint8_t key_thumbprint[32], const uint8_t *token, size_t token_size,
                         struct peer_answer *answer) {
     const struct node *node = context;
@@ -85,6 +103,7 @@ struct gossip_crypto node_gossip_crypto(struct node *node) {
         .verify = verify,
         .id_of = id_of,
         .who_is = gossip_who_is,
+        .read_ring = read_ring,
     };
 }
 

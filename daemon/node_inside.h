@@ -2,6 +2,7 @@
 #ifndef DAEMON_NODE_INSIDE_H
 #define DAEMON_NODE_INSIDE_H
 
+#include "auth/signed_ring.h"
 #include "daemon/node.h"
 
 #define NODE_REFUSING_MAX 64u
@@ -19,6 +20,7 @@ struct node {
     struct broker *broker;
     struct gossip *gossip; /* NULL for a broker alone */
     struct member_id id;
+    char federation[AUTH_FEDERATION_MAX + 1];
     bool leaving;
     size_t refusing_next; /* the slot used next; the oldest is forgotten */
     struct node_refusing refusing[NODE_REFUSING_MAX];

@@ -81,6 +81,11 @@ void node_log_gossip_event(const struct node *node, const struct gossip_event *e
                  "(hobnob key new, hobnob token mint)",
                  who);
         break;
+    case GOSSIP_RING:
+        name = "ring";
+        snprintf(text, sizeof(text), "gossip key ring %" PRIu64 " is used from now on; it came from %s",
+                 event->sequence, memcmp(&event->id, &node->id, sizeof(event->id)) == 0 ? "an admin" : who);
+        break;
     case GOSSIP_WARNING:
         name = "gossip";
         level = NODE_LOG_WARNING;

@@ -88,6 +88,15 @@ void event_plain(struct gossip *gossip, enum gossip_event_kind kind, const struc
     snprintf(event->text, sizeof event->text, "%s", text);
 }
 
+bool event_ring(struct gossip *gossip, const struct member_id *from) {
+    const struct member *member = members_find(gossip, from);
+    struct gossip_event *event = push(gossip, GOSSIP_RING, NULL, 0);
+    if (!event) return false;
+    fill(event, member ? member : gossip->self);
+    event->sequence = gossip->self->ring;
+    return true;
+}
+
 void events_free(struct gossip *gossip) {
     free(gossip->event_given);
     while (gossip->events) {

@@ -115,6 +115,7 @@ static void take_head(struct gossip *gossip, struct member *member, const struct
     member->head_size = size;
     member->leaving = head->leaving;
     member->address = head->address;
+    ring_note(gossip, member, head);
     if (moved && member->head_size > 0 && head->address.family != 0)
         member->path_proven = member->path_proven && address_equal(&member->path, &head->address);
     repair_head(gossip, member, head, bytes, size);

@@ -48,7 +48,7 @@ static bool start_self(struct gossip *gossip, const struct gossip_options *optio
     self->epoch = options->epoch > 0 ? options->epoch : 1;
     self->address = options->advertise;
     registry_reset(&self->registry, self->epoch);
-    return own_sign_head(gossip);
+    return ring_init(gossip, options) && own_sign_head(gossip);
 }
 
 static bool options_are_good(const struct gossip_options *options) {
@@ -144,6 +144,7 @@ uint64_t gossip_deadline_ms(const struct gossip *gossip) {
     uint64_t deadline = earlier(probe_deadline_ms(gossip), evidence_deadline_ms(gossip));
     deadline = earlier(deadline, identity_deadline_ms(gossip));
     deadline = earlier(deadline, own_deadline_ms(gossip));
+    deadline = earlier(deadline, ring_deadline_ms(gossip));
     deadline = earlier(deadline, rumors_deadline_ms(gossip));
     deadline = earlier(deadline, repair_deadline_ms(gossip));
     return earlier(deadline, rejoin_deadline_ms(gossip));
@@ -161,6 +162,7 @@ void gossip_tick(struct gossip *gossip, uint64_t now_ms) {
     probe_tick(gossip);
     evidence_tick(gossip);
     own_tick(gossip);
+    ring_tick(gossip);
     rumors_tick(gossip);
     repair_tick(gossip);
     rejoin_tick(gossip);

@@ -22,6 +22,7 @@ struct gossip;
 #define GOSSIP_PUBLIC_KEY_SIZE 65u /* uncompressed SEC 1 point on P-256 */
 #define GOSSIP_SIGNATURE_SIZE 64u  /* ECDSA P-256 with SHA-256, r then s */
 #define GOSSIP_KEYS_MAX 4u
+#define GOSSIP_RING_SIZE_MAX 500u /* bytes of a signed key ring */
 
 struct member_id {
     uint8_t bytes[16];
@@ -37,6 +38,17 @@ struct gossip_address {
 struct gossip_key {
     uint8_t id[4];
     uint8_t key[32];
+};
+
+/* What a signed key ring says. Rings are numbered: a later one takes the place of an earlier one, and of two with one
+ * number the one with the higher digest stays. */
+struct gossip_ring {
+    bool good;                               /* signed by an issuer of ours, for our federation */
+    uint64_t number;                         /* at least 1 */
+    uint8_t digest[32];                      /* of what is signed */
+    struct gossip_key keys[GOSSIP_KEYS_MAX]; /* the first seals, all open */
+    size_t key_count;
+    char reason[160]; /* when not good: what is wrong and what to do */
 };
 
 struct gossip_who {
@@ -65,6 +77,8 @@ struct gossip_crypto {
     /* Does this token make the holder of this key a broker of our federation, now? */
     void (*who_is)(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const uint8_t *token,
                    size_t token_size, struct gossip_who *who);
+    /* Reads a signed key ring. NULL: none is ever good. */
+    void (*read_ring)(void *context, const uint8_t *bytes, size_t size, struct gossip_ring *ring);
 };
 
 /* Zero means the default written beside it. */
@@ -104,6 +118,12 @@ struct gossip_options {
     size_t token_size;
     const struct gossip_key *keys; /* the first seals, all open; copied */
     size_t key_count;              /* 1 to GOSSIP_KEYS_MAX */
+    /* The signed ring that was kept, if any: the keys above are its keys. It is not judged again, as we did that when
+     * it came. Copied. */
+    const uint8_t *ring;
+    size_t ring_size;        /* 0: none; else at most GOSSIP_RING_SIZE_MAX */
+    uint64_t ring_number;    /* 0: none */
+    uint8_t ring_digest[32]; /* of the ring */
     struct gossip_limits limits;
     struct gossip_crypto crypto; /* its context must outlive the gossip */
     struct gossip_shared *shared; /* NULL: this gossip keeps all for itself */
@@ -118,6 +138,21 @@ void gossip_free(struct gossip *gossip);
 void gossip_set_bootstrap(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *addresses, size_t count);
 /* A renewed token of our own. */
 int gossip_set_token(struct gossip *gossip, uint64_t now_ms, const uint8_t *token, size_t token_size);
+
+/* A signed key ring, from an admin's hand: it is judged, used from now on, kept (GOSSIP_RING tells what is to be kept)
+ * and passed on, over links only: whoever has an old key must not read a new one. reason (160 bytes, may be NULL) says
+ * why it was not taken. */
+enum gossip_ring_verdict {
+    GOSSIP_RING_TAKEN,
+    GOSSIP_RING_HELD,    /* it is the one that is used */
+    GOSSIP_RING_OLDER,   /* than the one that is used */
+    GOSSIP_RING_OUTDONE, /* the one that is used has the same number, other keys, and the higher digest */
+    GOSSIP_RING_REFUSED  /* no ring of ours */
+};
+enum gossip_ring_verdict gossip_take_ring(struct gossip *gossip, uint64_t now_ms, const uint8_t *bytes, size_t size,
+                                          char reason[160]);
+/* The one that is used, borrowed until the next call; its number, 0 and no bytes if there is none. */
+uint64_t gossip_ring_held(const struct gossip *gossip, const uint8_t **bytes, size_t *size);
 
 /* One datagram arrived. Hostile bytes are the normal case. */
 void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *from, const uint8_t *bytes,
@@ -166,7 +201,9 @@ enum gossip_event_kind {
     GOSSIP_REFUSED_US, /* a member said that it refuses our token: text says why (same rate) */
     GOSSIP_EPOCH,      /* our epoch had to be raised to this value: persist it */
     GOSSIP_CLONED,     /* another holder of our key speaks */
-    GOSSIP_WARNING     /* text */
+    GOSSIP_WARNING,    /* text */
+    GOSSIP_RING /* a newer key ring is used from now on: keep the bytes of gossip_ring_held(). sequence is its number;
+                   id and name are of who brought it, our own if that was gossip_take_ring() */
 };
 struct gossip_event {
     enum gossip_event_kind kind;
@@ -195,6 +232,8 @@ struct member_info {
     uint64_t sequence;
     uint64_t heard_ms_ago; /* UINT64_MAX for never */
     uint32_t rows;
+    uint64_t ring;     /* number of the key ring it uses; 0 for the keys of its configuration */
+    bool ring_differs; /* same number as ours, and another ring */
     bool self;
 };
 /* Ourselves first; false past the end. */
@@ -217,6 +256,7 @@ struct gossip_counters {
     uint64_t malformed; /* opened and not understood */
     uint64_t bad_signature;
     uint64_t refused_token;
+    uint64_t rings_refused, rings_conflicting, rings_sent;
     uint64_t queue_dropped;
     uint64_t probes_sent, probes_failed, indirect_probes_sent, suspicions, refutations, deaths;
     uint64_t entries_sent, entries_received, entries_repeated, checkpoints_sent, checkpoints_received;

@@ -18,6 +18,9 @@ static void describe(const struct gossip *gossip, uint64_t now_ms, const struct 
                          : heard                                               ? now_ms - member->heard_ms
                                                                                : NEVER;
     info->rows = (uint32_t)member->registry.rows.count;
+    info->ring = member->ring;
+    info->ring_differs =
+        member->ring == gossip->self->ring && memcmp(member->ring_mark, gossip->self->ring_mark, 8) != 0;
     info->self = member->self;
 }
 

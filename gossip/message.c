@@ -57,6 +57,7 @@ static const struct {
     [MESSAGE_CHUNK] = {"iesnb", MESSAGE_CHUNK_SIZE},
     [MESSAGE_SEEN_AT] = {"a", 0},
     [MESSAGE_PROOF] = {"b", GOSSIP_SIGNATURE_SIZE},
+    [MESSAGE_RING] = {"b", GOSSIP_RING_SIZE_MAX},
 };
 #define SHAPE_COUNT (sizeof shapes / sizeof *shapes)
 
@@ -108,7 +109,7 @@ bool message_get(struct wire_in *in, struct message *message) {
             in->failed = true;
             return false;
         }
-        if (kind >= SHAPE_COUNT) {
+        if (kind >= SHAPE_COUNT || !shapes[kind].fields) {
             wire_skip(in, count - 1);
             continue;
         }

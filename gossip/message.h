@@ -44,7 +44,8 @@ enum message_kind {
     MESSAGE_WANT_CHUNK = 17, /* version.{id, epoch, sequence}: a checkpoint; number: the chunk */
     MESSAGE_CHUNK = 18,      /* the same, and bytes */
     MESSAGE_SEEN_AT = 19,    /* address: where your packets come from */
-    MESSAGE_PROOF = 20       /* bytes: signature over the cookie that came with your packet (proof.c) */
+    MESSAGE_PROOF = 20,      /* bytes: signature over the cookie that came with your packet (proof.c) */
+    MESSAGE_RING = 26        /* bytes: a signed key ring; over links only (ring.c) */
 };
 
 struct version {

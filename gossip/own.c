@@ -34,6 +34,8 @@ bool own_sign_head(struct gossip *gossip) {
     registry_root(log, &gossip->crypto, head.checkpoint_root);
     memcpy(head.checkpoint_chain, gossip->own.base_chain, sizeof head.checkpoint_chain);
     memcpy(head.name, self->name, sizeof head.name);
+    head.ring = self->ring;
+    memcpy(head.ring_mark, self->ring_mark, sizeof head.ring_mark);
     uint8_t bytes[HEAD_SIZE_MAX];
     size_t size = head_sign(&head, &gossip->crypto, bytes);
     if (size == 0) return false;

@@ -58,6 +58,7 @@ static void handle(struct gossip *gossip, const struct message *message) {
         if (gossip->authentic) own_seen_at(gossip, &message->address);
         break;
     case MESSAGE_PROOF: proof_on_proof(gossip, message); break;
+    case MESSAGE_RING: ring_on_ring(gossip, message); break;
     }
 }
 

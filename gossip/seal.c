@@ -15,10 +15,16 @@ bool seal_init(struct seal *seal, const struct gossip_options *options, struct c
     seal->federation_size = strlen(options->federation);
     if (seal->federation_size > SEAL_FEDERATION_MAX) return false;
     memcpy(seal->federation, options->federation, seal->federation_size);
-    memcpy(seal->keys, options->keys, options->key_count * sizeof *options->keys);
-    seal->key_count = options->key_count;
+    seal_set_keys(seal, options->keys, options->key_count);
     wire_store_u64(seal->prefix, chance_next(chance));
     return true;
+}
+
+void seal_set_keys(struct seal *seal, const struct gossip_key *keys, size_t count) {
+    assert(count >= 1 && count <= GOSSIP_KEYS_MAX);
+    memset(seal->keys, 0, sizeof seal->keys);
+    memcpy(seal->keys, keys, count * sizeof *keys);
+    seal->key_count = count;
 }
 
 static size_t associated_data(const struct seal *seal, const uint8_t *header, uint8_t out[5 + SEAL_FEDERATION_MAX]) {

@@ -26,6 +26,8 @@ struct seal {
 
 /* False if an option is out of range. */
 bool seal_init(struct seal *seal, const struct gossip_options *options, struct chance *chance);
+/* The first seals, all open, from now on. */
+void seal_set_keys(struct seal *seal, const struct gossip_key *keys, size_t count);
 /* Returns the sealed size, or 0 when the crypto has failed. size is at most SEAL_PLAIN_MAX. */
 size_t seal_close(struct seal *seal, const struct gossip_crypto *crypto, struct chance *chance, const uint8_t *plain,
                   size_t size, uint8_t out[GOSSIP_DATAGRAM_MAX]);

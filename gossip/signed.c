@@ -11,7 +11,7 @@
 size_t head_sign(const struct head *head, const struct gossip_crypto *crypto, uint8_t out[HEAD_SIZE_MAX]) {
     struct wire_out body;
     wire_out_init(&body, out, HEAD_SIZE_MAX - GOSSIP_SIGNATURE_SIZE);
-    wire_put_array(&body, 12);
+    wire_put_array(&body, 14);
     wire_put_uint(&body, HEAD_WORD);
     wire_put_id(&body, &head->id);
     wire_put_uint(&body, head->epoch);
@@ -24,6 +24,8 @@ size_t head_sign(const struct head *head, const struct gossip_crypto *crypto, ui
     wire_put_address(&body, &head->address);
     wire_put_bytes(&body, head->name, strlen(head->name));
     wire_put_bool(&body, head->leaving);
+    wire_put_uint(&body, head->ring);
+    wire_put_bytes(&body, head->ring_mark, sizeof head->ring_mark);
     if (body.failed || !crypto->sign(crypto->context, out, body.size, out + body.size)) return 0;
     return body.size + GOSSIP_SIGNATURE_SIZE;
 }
@@ -34,7 +36,7 @@ bool head_read(const uint8_t *bytes, size_t size, struct head *head) {
     wire_in_init(&body, bytes, size - GOSSIP_SIGNATURE_SIZE);
     memset(head, 0, sizeof *head);
     uint32_t count = wire_get_array(&body);
-    if (count < 12 || wire_get_uint(&body) != HEAD_WORD) return false;
+    if (count < 14 || wire_get_uint(&body) != HEAD_WORD) return false;
     wire_get_id(&body, &head->id);
     head->epoch = wire_get_uint(&body);
     head->incarnation = wire_get_uint(&body);
@@ -48,7 +50,9 @@ bool head_read(const uint8_t *bytes, size_t size, struct head *head) {
     const uint8_t *name = wire_get_bytes(&body, GOSSIP_NAME_MAX, &name_size);
     if (name) memcpy(head->name, name, name_size);
     head->leaving = wire_get_bool(&body);
-    if (!body.failed) wire_skip(&body, count - 12);
+    head->ring = wire_get_uint(&body);
+    wire_get_fixed(&body, head->ring_mark, sizeof head->ring_mark);
+    if (!body.failed) wire_skip(&body, count - 14);
     return !body.failed && wire_end(&body) && head->checkpoint_sequence <= head->sequence;
 }
 

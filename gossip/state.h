@@ -59,6 +59,8 @@ struct member {
     size_t head_size;
     struct gossip_address address; /* announced; family 0: path */
     bool leaving;
+    uint64_t ring; /* the key ring it uses: number and mark (ring.c) */
+    uint8_t ring_mark[8];
     uint64_t accused_epoch, accused_incarnation; /* the highest at which it was suspected */
     uint64_t down_epoch, down_incarnation;       /* the highest at which we held it dead */
     struct member_id accuser;
@@ -167,12 +169,25 @@ struct own {
     uint64_t cloned_until_ms;
 };
 
+/* ring.c: the key ring that is used; that of number 0 is the configuration's and travels nowhere. */
+struct ring {
+    uint8_t digest[32];
+    uint8_t bytes[GOSSIP_RING_SIZE_MAX];
+    size_t size;
+    uint8_t other_mark[8];      /* of the last ring that had our number and other keys, and was told of */
+    uint64_t next_tell_ms;      /* NEVER when nobody is known to have an older one */
+    struct member_id from;      /* who brought it */
+    bool event_owed, head_owed; /* memory was short for them */
+    uint64_t owed_ms;           /* tried again then; NEVER */
+};
+
 struct gossip {
     struct gossip_limits limits;
     struct registry_limits registry_limits;
     struct gossip_crypto crypto;
     struct gossip_shared *shared; /* NULL: none */
     struct seal seal;
+    struct ring ring;
     struct chance chance;
     uint8_t secret[16]; /* of cookies */
     uint64_t now_ms;
@@ -240,6 +255,8 @@ struct event_rows {
     struct gossip *gossip;
     struct member *member;
 };
+/* GOSSIP_RING; false when memory is short. */
+bool event_ring(struct gossip *gossip, const struct member_id *from);
 void event_plain(struct gossip *gossip, enum gossip_event_kind kind, const struct member *member, uint64_t epoch,
                  uint64_t sequence, const char *text);
 void events_free(struct gossip *gossip);
@@ -280,6 +297,13 @@ void identity_ask(struct gossip *gossip, struct member *member);
 struct message identity_token_of(const struct member *member);
 void identity_tick(struct gossip *gossip);
 uint64_t identity_deadline_ms(const struct gossip *gossip);
+
+/* ---- ring.c ---- */
+bool ring_init(struct gossip *gossip, const struct gossip_options *options);
+void ring_note(struct gossip *gossip, struct member *member, const struct head *head); /* its head says what it uses */
+void ring_on_ring(struct gossip *gossip, const struct message *message);
+void ring_tick(struct gossip *gossip);
+uint64_t ring_deadline_ms(const struct gossip *gossip);
 
 /* ---- evidence.c ---- */
 void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size);

@@ -149,6 +149,34 @@ static inline void net_who_is(void *context, const uint8_t public_key[GOSSIP_PUB
     snprintf(who->name, sizeof who->name, "%.63s", text);
 }
 
+/* A signed ring is "ring", its number, and a byte for each key, of which all 32 bytes of the key are. One that does not
+ * end in '.' is forged. */
+static inline size_t net_ring(uint8_t number, const char *keys, uint8_t out[16]) {
+    return (size_t)snprintf((char *)out, 16, "ring%c%s.", number, keys);
+}
+
+static inline struct gossip_key net_key(char fill) {
+    struct gossip_key key;
+    memset(key.key, fill, sizeof key.key);
+    memset(key.id, fill, sizeof key.id);
+    if (fill == 0x5a) memcpy(key.id, "key1", 4);
+    return key;
+}
+
+static inline void net_read_ring(void *context, const uint8_t *bytes, size_t size, struct gossip_ring *ring) {
+    (void)context;
+    memset(ring, 0, sizeof *ring);
+    if (size < 7 || size - 6 > GOSSIP_KEYS_MAX || memcmp(bytes, "ring", 4) != 0 || bytes[size - 1] != '.') {
+        snprintf(ring->reason, sizeof ring->reason, "no ring of ours; sign one");
+        return;
+    }
+    ring->good = true;
+    ring->number = bytes[4];
+    net_digest(17, bytes, size, ring->digest, sizeof ring->digest);
+    for (size_t i = 5; i + 1 < size; i++)
+        ring->keys[ring->key_count++] = net_key((char)bytes[i]);
+}
+
 /* ---- network ---- */
 
 struct net_packet {
@@ -168,6 +196,8 @@ struct net_node {
     uint64_t epoch, seed;
     struct gossip_address address;
     struct gossip_key key;
+    uint8_t ring[16]; /* kept, as its events said */
+    size_t ring_size;
     const char *federation;
     bool announce_nothing; /* advertise family 0 */
     struct gossip_limits limits;
@@ -176,7 +206,7 @@ struct net_node {
     enum member_state sees[NET_NODES_MAX];
     uint64_t sees_since_ms[NET_NODES_MAX];
     uint64_t knows[NET_NODES_MAX];
-    uint64_t event_count[GOSSIP_WARNING + 1];
+    uint64_t event_count[GOSSIP_RING + 1];
     uint64_t down_events;
     char last_text[200];
     uint64_t saved_epoch;
@@ -260,8 +290,19 @@ static inline void net_start(struct net *net, int index) {
         .keys = &node->key,
         .key_count = 1,
         .limits = node->limits,
-        .crypto = {&node->identity, net_seal, net_open, net_sha256, net_sign, net_verify, net_id_of, net_who_is},
+        .crypto = {&node->identity, net_seal, net_open, net_sha256, net_sign, net_verify, net_id_of, net_who_is,
+                   net_read_ring},
     };
+    struct gossip_ring ring = {0};
+    if (node->ring_size > 0) {
+        net_read_ring(NULL, node->ring, node->ring_size, &ring);
+        options.keys = ring.keys;
+        options.key_count = ring.key_count;
+        options.ring = node->ring;
+        options.ring_size = node->ring_size;
+        options.ring_number = ring.number;
+        memcpy(options.ring_digest, ring.digest, sizeof ring.digest);
+    }
     if (!node->announce_nothing) options.advertise = node->address;
     for (int i = 0; i < NET_NODES_MAX; i++)
         node->sees[i] = MEMBER_UNVERIFIED;
@@ -314,6 +355,12 @@ static inline void net_note_event(struct net *net, int index, const struct gossi
     node->event_count[event->kind]++;
     if (event->text[0]) memcpy(node->last_text, event->text, sizeof node->last_text);
     if (event->kind == GOSSIP_EPOCH) node->saved_epoch = event->epoch;
+    if (event->kind == GOSSIP_RING) {
+        const uint8_t *ring;
+        gossip_ring_held(node->gossip, &ring, &node->ring_size);
+        assert_true(node->ring_size <= sizeof node->ring);
+        memcpy(node->ring, ring, node->ring_size);
+    }
     if (about < 0) return;
     if (event->kind == GOSSIP_MEMBER) {
         node->sees[about] = event->state;

@@ -1,0 +1,149 @@
+/* The key ring that an issuer signed. It is taken from an admin's hand or from a link, never from a datagram: who stole
+ * the old key could read the new one. Each head says which ring its owner uses, so that whoever has an older one is
+ * noticed and, over a link, given the newer. */
+#include "gossip/state.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define TELL_MS 1000u
+#define TELL_AT_ONCE 3u /* members: what spreads by threes is everywhere soon */
+
+/* Numbers first; of two rings with one number everybody takes the same one, whichever came first. */
+static int order(uint64_t number, const uint8_t mark[8], uint64_t than_number, const uint8_t than_mark[8]) {
+    if (number != than_number) return number < than_number ? -1 : 1;
+    return memcmp(mark, than_mark, 8);
+}
+
+static bool is_behind(const struct gossip *gossip, const struct member *member) {
+    const struct member *self = gossip->self;
+    return member->known && !member->self && member->head_size > 0 && member->state != MEMBER_LEFT &&
+           order(member->ring, member->ring_mark, self->ring, self->ring_mark) < 0;
+}
+
+bool ring_init(struct gossip *gossip, const struct gossip_options *options) {
+    gossip->ring.next_tell_ms = gossip->ring.owed_ms = NEVER;
+    if (options->ring_size == 0) return options->ring_number == 0;
+    if (options->ring_size > GOSSIP_RING_SIZE_MAX || options->ring_number == 0) return false;
+    memcpy(gossip->ring.bytes, options->ring, options->ring_size);
+    gossip->ring.size = options->ring_size;
+    gossip->self->ring = options->ring_number;
+    memcpy(gossip->self->ring_mark, options->ring_digest, sizeof gossip->self->ring_mark);
+    return true;
+}
+
+/* What came with a new ring and could not be done for want of memory is done later. */
+static void pay(struct gossip *gossip) {
+    struct ring *ring = &gossip->ring;
+    if (!ring->head_owed && !ring->event_owed) return;
+    if (ring->event_owed && event_ring(gossip, &ring->from)) ring->event_owed = false;
+    if (ring->head_owed && own_sign_head(gossip)) {
+        ring->head_owed = false;
+        own_tell_head(gossip);
+    }
+    ring->owed_ms = ring->head_owed || ring->event_owed ? gossip->now_ms + TELL_MS : NEVER;
+}
+
+static void adopt(struct gossip *gossip, const struct gossip_ring *read, const uint8_t *bytes, size_t size,
+                  const struct member *from) {
+    struct ring *ring = &gossip->ring;
+    struct member *self = gossip->self;
+    seal_set_keys(&gossip->seal, read->keys, read->key_count);
+    memcpy(ring->bytes, bytes, size);
+    ring->size = size;
+    self->ring = read->number;
+    memcpy(self->ring_mark, read->digest, sizeof self->ring_mark);
+    ring->from = from->id;
+    ring->head_owed = ring->event_owed = true;
+    ring->next_tell_ms = gossip->now_ms;
+    pay(gossip);
+}
+
+/* Two were signed under one number: said once for each. */
+static void tell_conflict(struct gossip *gossip, const struct member *member, const uint8_t mark[8]) {
+    struct ring *ring = &gossip->ring;
+    if (memcmp(mark, ring->other_mark, sizeof ring->other_mark) == 0) return;
+    memcpy(ring->other_mark, mark, sizeof ring->other_mark);
+    gossip->counters.rings_conflicting++;
+    const uint8_t *ours = gossip->self->ring_mark;
+    bool stays = memcmp(ours, mark, 8) > 0;
+    const uint8_t *winner = stays ? ours : mark, *loser = stays ? mark : ours;
+    char text[200];
+    snprintf(text, sizeof text,
+             "two key rings have the number %llu: all brokers take that with mark %02x%02x%02x%02x, and none "
+             "%02x%02x%02x%02x (%s %.20s): make the next one from the first (hobnob key rotate)",
+             (unsigned long long)gossip->self->ring, winner[0], winner[1], winner[2], winner[3], loser[0], loser[1],
+             loser[2], loser[3], member->self ? "given to" : "seen at", member->name);
+    event_plain(gossip, GOSSIP_WARNING, member, 0, gossip->self->ring, text);
+}
+
+static enum gossip_ring_verdict take(struct gossip *gossip, const uint8_t *bytes, size_t size,
+                                     const struct member *from, char reason[160]) {
+    const struct member *self = gossip->self;
+    if (size == gossip->ring.size && size > 0 && memcmp(bytes, gossip->ring.bytes, size) == 0) return GOSSIP_RING_HELD;
+    struct gossip_ring read = {0};
+    if (size > 0 && size <= GOSSIP_RING_SIZE_MAX && gossip->crypto.read_ring)
+        gossip->crypto.read_ring(gossip->crypto.context, bytes, size, &read);
+    else
+        snprintf(read.reason, sizeof read.reason, "this is no key ring: take the file that hobnob key rotate wrote");
+    read.reason[sizeof read.reason - 1] = '\0';
+    enum gossip_ring_verdict verdict = GOSSIP_RING_TAKEN;
+    if (!read.good || read.number == 0 || read.key_count < 1 || read.key_count > GOSSIP_KEYS_MAX) {
+        gossip->counters.rings_refused++;
+        verdict = GOSSIP_RING_REFUSED;
+        if (reason) memcpy(reason, read.reason, sizeof read.reason);
+    } else if (read.number < self->ring) {
+        verdict = GOSSIP_RING_OLDER;
+        if (reason)
+            snprintf(reason, 160, "ring %llu is older than ring %llu, which is used here: make the next one from that",
+                     (unsigned long long)read.number, (unsigned long long)self->ring);
+    } else {
+        int above = order(read.number, read.digest, self->ring, self->ring_mark);
+        if (read.number == self->ring && above != 0) tell_conflict(gossip, from, read.digest);
+        verdict = above > 0 ? GOSSIP_RING_TAKEN : above == 0 ? GOSSIP_RING_HELD : GOSSIP_RING_OUTDONE;
+        if (verdict == GOSSIP_RING_OUTDONE && reason)
+            snprintf(reason, 160,
+                     "another ring with number %llu is used here, and goes before this one: make the next one from "
+                     "that",
+                     (unsigned long long)self->ring);
+    }
+    if (verdict == GOSSIP_RING_TAKEN) adopt(gossip, &read, bytes, size, from);
+    memset(&read, 0, sizeof read);
+    return verdict;
+}
+
+enum gossip_ring_verdict gossip_take_ring(struct gossip *gossip, uint64_t now_ms, const uint8_t *bytes, size_t size,
+                                          char reason[160]) {
+    if (now_ms > gossip->now_ms) gossip->now_ms = now_ms;
+    return take(gossip, bytes, size, gossip->self, reason);
+}
+
+uint64_t gossip_ring_held(const struct gossip *gossip, const uint8_t **bytes, size_t *size) {
+    *bytes = gossip->ring.bytes;
+    *size = gossip->ring.size;
+    return gossip->self->ring;
+}
+
+void ring_note(struct gossip *gossip, struct member *member, const struct head *head) {
+    const struct member *self = gossip->self;
+    member->ring = head->ring;
+    memcpy(member->ring_mark, head->ring_mark, sizeof member->ring_mark);
+    if (self->ring == 0) return;
+    if (member->ring == self->ring && memcmp(member->ring_mark, self->ring_mark, 8) != 0)
+        tell_conflict(gossip, member, member->ring_mark);
+    if (is_behind(gossip, member) && gossip->ring.next_tell_ms == NEVER)
+        gossip->ring.next_tell_ms = gossip->now_ms + chance_below(&gossip->chance, TELL_MS);
+}
+
+void ring_on_ring(struct gossip *gossip, const struct message *message) {
+    (void)message;
+    gossip->counters.rings_refused++; /* by a datagram, which an old key has sealed */
+}
+
+void ring_tick(struct gossip *gossip) {
+    if (gossip->now_ms >= gossip->ring.owed_ms) pay(gossip);
+}
+
+uint64_t ring_deadline_ms(const struct gossip *gossip) {
+    return gossip->ring.owed_ms;
+}
