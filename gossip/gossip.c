@@ -74,6 +74,7 @@ struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
     gossip->next_probe_ms = now_ms + chance_below(&gossip->chance, gossip->limits.probe_interval_ms);
     gossip->next_sync_ms = now_ms + chance_below(&gossip->chance, gossip->limits.anti_entropy_ms);
     gossip->next_rejoin_ms = now_ms;
+    gossip->seek.next_ms = gossip->seek.dial_ms = NEVER;
     gossip->own.advertise_fixed = options->advertise.family != 0;
     for (size_t i = 0; i < 3; i++)
         gossip->own.raised_ms[i] = NEVER;
@@ -147,6 +148,7 @@ uint64_t gossip_deadline_ms(const struct gossip *gossip) {
     deadline = earlier(deadline, ring_deadline_ms(gossip));
     deadline = earlier(deadline, rumors_deadline_ms(gossip));
     deadline = earlier(deadline, repair_deadline_ms(gossip));
+    deadline = earlier(deadline, seek_deadline_ms(gossip));
     return earlier(deadline, rejoin_deadline_ms(gossip));
 }
 
@@ -166,6 +168,7 @@ void gossip_tick(struct gossip *gossip, uint64_t now_ms) {
     rumors_tick(gossip);
     repair_tick(gossip);
     rejoin_tick(gossip);
+    seek_tick(gossip);
     events_resync(gossip);
 }
 

@@ -89,10 +89,10 @@ struct gossip_limits {
     uint32_t suspicion_min_ms; /* 1,200: with no independent accuser three times that; the design's bar is death noticed
                                   in 3 s */
     uint32_t anti_entropy_ms;  /* 2,000 (jittered) */
-    uint32_t rejoin_ms; /* 2,000: one bootstrap address or down member that is not alive is dialled, for ever; the first
-                           ten times faster */
-    uint32_t members_max;       /* 4,096 */
-    uint32_t rows_max;          /* rows of each kind per owner, ours and others': 512 */
+    uint32_t rejoin_ms;   /* 2,000: one address and one member that are not alive are dialled, for ever; the first ten
+                             times faster */
+    uint32_t members_max; /* 4,096 */
+    uint32_t rows_max;    /* rows of each kind per owner, ours and others': 512 */
     uint32_t owner_bytes_max;   /* bytes of the rows of one owner: 1 MiB */
     uint32_t log_entries_max;   /* kept per owner above its checkpoint: 64; no key of the configuration, since a broker
                                    with a lower one would not follow the others */
@@ -125,7 +125,7 @@ struct gossip_options {
     uint64_t ring_number;    /* 0: none */
     uint8_t ring_digest[32]; /* of the ring */
     struct gossip_limits limits;
-    struct gossip_crypto crypto; /* its context must outlive the gossip */
+    struct gossip_crypto crypto;  /* its context must outlive the gossip */
     struct gossip_shared *shared; /* NULL: this gossip keeps all for itself */
 };
 
@@ -136,6 +136,18 @@ void gossip_free(struct gossip *gossip);
 /* Replaces the bootstrap addresses (resolved again by the caller from time to time). Our own is noticed and skipped. At
  * most 64 are used. */
 void gossip_set_bootstrap(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *addresses, size_t count);
+/* Peers that were good in an earlier run: dialled like bootstrap addresses, beside them. At most 64 are used. */
+void gossip_set_remembered(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *addresses,
+                           size_t count);
+/* Discovery: multicast groups of the local network, at most 4. To them goes a SEEK, several times at the start and then
+ * seldom, and whoever hears one dials the seeker; what comes to a group is given to gossip_receive() like anything
+ * else. The address is what we have on that network, for the head, until a peer tells what it sees; family 0: unknown.
+ */
+void gossip_set_groups(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *groups, size_t count,
+                       const struct gossip_address *own);
+/* The addresses of verified members that are alive and have answered, at most max, to be remembered. While the same
+ * members are there the same are chosen. */
+size_t gossip_good_peers(const struct gossip *gossip, struct gossip_address *out, size_t max);
 /* A renewed token of our own. */
 int gossip_set_token(struct gossip *gossip, uint64_t now_ms, const uint8_t *token, size_t token_size);
 

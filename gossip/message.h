@@ -45,7 +45,8 @@ enum message_kind {
     MESSAGE_CHUNK = 18,      /* the same, and bytes */
     MESSAGE_SEEN_AT = 19,    /* address: where your packets come from */
     MESSAGE_PROOF = 20,      /* bytes: signature over the cookie that came with your packet (proof.c) */
-    MESSAGE_RING = 26        /* bytes: a signed key ring; over links only (ring.c) */
+    MESSAGE_RING = 26,       /* bytes: a signed key ring; over links only (ring.c) */
+    MESSAGE_SEEK = 34        /* bytes: a signed head; to a multicast group: who is there? (seek.c) */
 };
 
 struct version {

@@ -59,6 +59,7 @@ static void handle(struct gossip *gossip, const struct message *message) {
         break;
     case MESSAGE_PROOF: proof_on_proof(gossip, message); break;
     case MESSAGE_RING: ring_on_ring(gossip, message); break;
+    case MESSAGE_SEEK: break; /* not first in its packet: ill made */
     }
 }
 
@@ -123,7 +124,9 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
     gossip->sender = NULL;
     gossip->authentic = gossip->proof_due = false;
     gossip->reply_open = false;
-    if (id_equal(&header.id, &gossip->self->id)) {
+    if (seek_hear(gossip, &in)) {
+        /* Nothing else is in it, and a thousand who seek at once do not take the places of those who join. */
+    } else if (id_equal(&header.id, &gossip->self->id)) {
         receive_from_namesake(gossip, &in);
     } else {
         note_sender(gossip);

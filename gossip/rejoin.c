@@ -1,59 +1,93 @@
-/* Joining, and joining again, for ever: bootstrap addresses where nobody alive answers, members that are down, and
- * those we only heard of. */
+/* Joining, and joining again, for ever: addresses where nobody alive answers (configured, or good in an earlier run),
+ * members that are down, and those we only heard of. */
 #include "gossip/state.h"
 
 #include <string.h>
 
 #define SELF_KEEP_MS 60000u
-#define QUICK_MS 3000u /* after the start, or after new addresses, all are dialled at a tenth of the interval */
+#define DIALS_AT_ONCE 3u
+#define FORGET_MS (7u * 24 * 3600 * 1000) /* a member gone for so long; its address is still dialled */
+/* A member that is down is dialled so often in an interval by all together (serf's rule: else thousands would dial the
+ * one), and an address, which others need not know, by each at least once in so many intervals. */
+#define DIALS_OF_ALL 3u
+#define ADDRESS_EVERY 15u
 
-static uint64_t interval_ms(const struct gossip *gossip) {
-    bool quick = gossip->now_ms < gossip->quick_until_ms;
-    uint64_t interval = quick ? gossip->limits.rejoin_ms / 10 : gossip->limits.rejoin_ms;
-    return interval > 0 ? interval : 1;
+static uint64_t gap_min_ms(const struct gossip *gossip) {
+    return gossip->limits.rejoin_ms > 10 ? gossip->limits.rejoin_ms / 10 : 1;
 }
 
-static bool is_answered(const struct gossip *gossip, const struct bootstrap *bootstrap) {
-    if (gossip->now_ms < bootstrap->self_until_ms || address_equal(&bootstrap->address, &gossip->self->address))
+/* Decorrelated jitter: those who start together are soon apart. */
+static uint64_t next_gap_ms(struct gossip *gossip) {
+    uint64_t least = gap_min_ms(gossip), most = gossip->limits.rejoin_ms > least ? gossip->limits.rejoin_ms : least;
+    uint64_t gap = least + chance_below(&gossip->chance, (uint32_t)(3 * gossip->dial_gap_ms - least + 1));
+    return gap < most ? gap : most;
+}
+
+static bool is_quick(const struct gossip *gossip) {
+    return gossip->now_ms < gossip->quick_until_ms || members_visible_count(gossip) == 1;
+}
+
+static void be_quick(struct gossip *gossip, uint64_t now_ms) {
+    gossip->now_ms = now_ms > gossip->now_ms ? now_ms : gossip->now_ms;
+    gossip->dial_gap_ms = gap_min_ms(gossip);
+    gossip->quick_until_ms = gossip->now_ms + 15 * gossip->dial_gap_ms;
+    gossip->next_rejoin_ms = gossip->now_ms;
+}
+
+static size_t contact_count(const struct gossip *gossip) {
+    return gossip->bootstrap_count + gossip->remembered_count;
+}
+
+static struct bootstrap *contact_at(struct gossip *gossip, size_t index) {
+    return index < gossip->bootstrap_count ? &gossip->bootstrap[index]
+                                           : &gossip->remembered[index - gossip->bootstrap_count];
+}
+
+bool rejoin_is_answered(const struct gossip *gossip, const struct bootstrap *contact) {
+    if (gossip->now_ms < contact->self_until_ms || address_equal(&contact->address, &gossip->self->address))
         return true;
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = gossip->members.items[i];
-        struct gossip_address route = member_route(member);
         if (!member_is_visible(member)) continue;
-        if (address_equal(&route, &bootstrap->address) ||
-            (bootstrap->answered && id_equal(&member->id, &bootstrap->member)))
+        struct gossip_address route = member_route(member);
+        if (address_equal(&route, &contact->address) || (contact->answered && id_equal(&member->id, &contact->member)))
             return true;
     }
     return false;
 }
 
-static void dial(struct gossip *gossip, struct bootstrap *bootstrap) {
-    while (bootstrap->number == 0)
-        bootstrap->number = chance_next(&gossip->chance);
-    bootstrap->answered = false;
+void rejoin_dial(struct gossip *gossip, struct bootstrap *contact) {
+    while (contact->number == 0)
+        contact->number = chance_next(&gossip->chance);
+    contact->answered = false;
     struct packet packet;
-    packet_begin(&packet, NULL, &bootstrap->address);
+    packet_begin(&packet, NULL, &contact->address);
     packet.dial = true;
-    struct message ping = {.kind = MESSAGE_PING, .number = bootstrap->number};
+    struct message ping = {.kind = MESSAGE_PING, .number = contact->number};
     packet_add(gossip, &packet, &ping);
     struct message head = evidence_head_of(gossip->self);
     packet_add(gossip, &packet, &head);
     packet_end(gossip, &packet, false);
 }
 
-void rejoin_on_pong(struct gossip *gossip, uint64_t number) {
+static void answer(struct gossip *gossip, struct bootstrap *contact, uint64_t number) {
     struct member *sender = gossip->sender;
-    for (size_t i = 0; sender && number != 0 && i < gossip->bootstrap_count; i++) {
-        struct bootstrap *bootstrap = &gossip->bootstrap[i];
-        if (bootstrap->number != number) continue;
-        bootstrap->number = 0;
-        bootstrap->member = sender->id;
-        bootstrap->answered = true;
-        if (!gossip->authentic) continue;
-        sender->heard_ms = gossip->now_ms;
-        sender->fresh_epoch = gossip->header->epoch;
-        evidence_consider(gossip, sender);
-    }
+    if (contact->number != number) return;
+    contact->number = 0;
+    contact->member = sender->id;
+    contact->answered = true;
+    if (!gossip->authentic) return;
+    sender->heard_ms = gossip->now_ms;
+    sender->fresh_epoch = gossip->header->epoch;
+    evidence_consider(gossip, sender);
+}
+
+void rejoin_on_pong(struct gossip *gossip, uint64_t number) {
+    if (!gossip->sender || number == 0) return;
+    for (size_t i = 0; i < contact_count(gossip); i++)
+        answer(gossip, contact_at(gossip, i), number);
+    for (size_t i = 0; i < SOUGHT_MAX; i++)
+        answer(gossip, &gossip->seek.sought[i], number);
 }
 
 /* Our own dial came back: that address is ours. The source need not be the address dialled, so the number tells. Not
@@ -65,9 +99,13 @@ void rejoin_on_own_packet(struct gossip *gossip, const uint8_t *plain, size_t si
     wire_in_init(&in, plain, size);
     header_get(&in, &header);
     while (message_get(&in, &message))
-        for (size_t i = 0; message.kind == MESSAGE_PING && i < gossip->bootstrap_count; i++)
-            if (gossip->bootstrap[i].number == message.number)
-                gossip->bootstrap[i].self_until_ms = gossip->now_ms + SELF_KEEP_MS;
+        for (size_t i = 0; message.kind == MESSAGE_PING && i < contact_count(gossip); i++)
+            if (contact_at(gossip, i)->number == message.number)
+                contact_at(gossip, i)->self_until_ms = gossip->now_ms + SELF_KEEP_MS;
+}
+
+static bool is_gone(const struct member *member) {
+    return member->state == MEMBER_DOWN || member->state == MEMBER_LEFT;
 }
 
 static bool is_absent(const struct member *member) {
@@ -80,58 +118,119 @@ static void call(struct gossip *gossip, struct member *member) {
     probe_member(gossip, member);
 }
 
-void rejoin_tick(struct gossip *gossip) {
-    if (gossip->now_ms < gossip->next_rejoin_ms) return;
-    bool quick = gossip->now_ms < gossip->quick_until_ms;
-    gossip->next_rejoin_ms = gossip->now_ms + interval_ms(gossip);
-    struct bootstrap *chosen = NULL;
-    struct member *absent = NULL;
-    uint32_t choices = 0;
-    for (size_t i = 0; i < gossip->bootstrap_count; i++) {
-        struct bootstrap *bootstrap = &gossip->bootstrap[i];
-        if (is_answered(gossip, bootstrap)) continue;
-        if (quick)
-            dial(gossip, bootstrap);
-        else if (chance_below(&gossip->chance, ++choices) == 0)
-            chosen = bootstrap;
+static void remember(struct gossip *gossip, const struct gossip_address *address) {
+    for (size_t i = 0; i < contact_count(gossip); i++)
+        if (address_equal(&contact_at(gossip, i)->address, address)) return;
+    size_t place = gossip->remembered_count < REMEMBERED_MAX ? gossip->remembered_count++
+                                                             : chance_below(&gossip->chance, REMEMBERED_MAX);
+    gossip->remembered[place] = (struct bootstrap){.address = *address};
+}
+
+/* P12: what is gone for good takes no place for ever. */
+static bool forget(struct gossip *gossip, struct member *member) {
+    if (!is_gone(member) || gossip->now_ms - member->down_since_ms < FORGET_MS) return false;
+    if (member->state == MEMBER_DOWN && member->address.family != 0) remember(gossip, &member->address);
+    members_remove(gossip, member);
+    return true;
+}
+
+/* Every unanswered address in turn, some at a time. */
+static void dial_some(struct gossip *gossip) {
+    size_t count = contact_count(gossip), dialled = 0, tried = 0;
+    for (; tried < count && dialled < DIALS_AT_ONCE; tried++) {
+        struct bootstrap *contact = contact_at(gossip, (gossip->dial_from + tried) % count);
+        if (rejoin_is_answered(gossip, contact)) continue;
+        rejoin_dial(gossip, contact);
+        dialled++;
     }
+    gossip->dial_from = count > 0 ? (gossip->dial_from + tried) % count : 0;
+}
+
+static void dial_one(struct gossip *gossip) {
+    struct bootstrap *chosen = NULL;
+    uint32_t choices = 0, visible = members_visible_count(gossip);
+    for (size_t i = 0; i < contact_count(gossip); i++) {
+        struct bootstrap *contact = contact_at(gossip, i);
+        if (!rejoin_is_answered(gossip, contact) && chance_below(&gossip->chance, ++choices) == 0) chosen = contact;
+    }
+    if (chosen && (chance_below(&gossip->chance, visible) < DIALS_OF_ALL * choices ||
+                   chance_below(&gossip->chance, ADDRESS_EVERY) == 0))
+        rejoin_dial(gossip, chosen);
+}
+
+static void call_one(struct gossip *gossip) {
+    struct member *chosen = NULL;
+    uint32_t choices = 0, visible = members_visible_count(gossip);
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = gossip->members.items[i];
-        if (is_absent(member) && chance_below(&gossip->chance, ++choices) == 0) {
-            absent = member;
-            chosen = NULL;
-        }
+        bool candidate = is_absent(member) || is_gone(member);
+        if (candidate && chance_below(&gossip->chance, ++choices) == 0) chosen = member;
     }
-    if (chosen)
-        dial(gossip, chosen);
-    else if (absent)
-        call(gossip, absent);
+    if (!chosen || forget(gossip, chosen) || !is_absent(chosen)) return;
+    if (chance_below(&gossip->chance, visible) < DIALS_OF_ALL * choices) call(gossip, chosen);
+}
+
+void rejoin_tick(struct gossip *gossip) {
+    if (gossip->now_ms < gossip->next_rejoin_ms) return;
+    gossip->dial_gap_ms = gossip->dial_gap_ms > 0 ? gossip->dial_gap_ms : gap_min_ms(gossip);
+    if (is_quick(gossip))
+        dial_some(gossip);
+    else
+        dial_one(gossip);
+    call_one(gossip);
+    gossip->next_rejoin_ms = gossip->now_ms + gossip->dial_gap_ms;
+    gossip->dial_gap_ms = next_gap_ms(gossip);
 }
 
 uint64_t rejoin_deadline_ms(const struct gossip *gossip) {
     return gossip->next_rejoin_ms;
 }
 
-void gossip_set_bootstrap(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *addresses,
-                          size_t count) {
-    struct bootstrap next[BOOTSTRAP_MAX] = {0};
-    size_t used = 0;
+/* What was there before keeps what is known of it. */
+static bool replace(struct bootstrap *list, size_t *used, size_t max, const struct gossip_address *addresses,
+                    size_t count) {
+    struct bootstrap next[BOOTSTRAP_MAX > REMEMBERED_MAX ? BOOTSTRAP_MAX : REMEMBERED_MAX] = {0};
+    size_t kept = 0;
     bool changed = false;
-    for (size_t i = 0; i < count && used < BOOTSTRAP_MAX; i++) {
+    for (size_t i = 0; i < count && kept < max; i++) {
         if (addresses[i].family != 4 && addresses[i].family != 6) continue;
         size_t known = 0;
-        while (known < gossip->bootstrap_count && !address_equal(&gossip->bootstrap[known].address, &addresses[i]))
+        while (known < *used && !address_equal(&list[known].address, &addresses[i]))
             known++;
-        changed = changed || known == gossip->bootstrap_count;
-        if (known < gossip->bootstrap_count)
-            next[used++] = gossip->bootstrap[known];
-        else
-            next[used++].address = addresses[i];
+        changed = changed || known == *used;
+        next[kept++] = known < *used ? list[known] : (struct bootstrap){.address = addresses[i]};
     }
-    memcpy(gossip->bootstrap, next, sizeof next);
-    gossip->bootstrap_count = used;
-    if (!changed) return;
-    gossip->now_ms = now_ms > gossip->now_ms ? now_ms : gossip->now_ms;
-    gossip->quick_until_ms = gossip->now_ms + QUICK_MS;
-    gossip->next_rejoin_ms = gossip->now_ms;
+    memcpy(list, next, max * sizeof *list);
+    *used = kept;
+    return changed;
+}
+
+void gossip_set_bootstrap(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *addresses,
+                          size_t count) {
+    if (replace(gossip->bootstrap, &gossip->bootstrap_count, BOOTSTRAP_MAX, addresses, count)) be_quick(gossip, now_ms);
+}
+
+void gossip_set_remembered(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *addresses,
+                           size_t count) {
+    if (replace(gossip->remembered, &gossip->remembered_count, REMEMBERED_MAX, addresses, count))
+        be_quick(gossip, now_ms);
+}
+
+static bool is_good(const struct member *member) {
+    return member_is_visible(member) && member->heard_ms != NEVER && member->address.family != 0;
+}
+
+size_t gossip_good_peers(const struct gossip *gossip, struct gossip_address *out, size_t max) {
+    size_t good = 0, seen = 0, taken = 0;
+    for (size_t i = 0; i < gossip->members.count; i++)
+        good += is_good(gossip->members.items[i]);
+    for (size_t i = 0; i < gossip->members.count && taken < max; i++) {
+        const struct member *member = gossip->members.items[i];
+        if (!is_good(member)) continue;
+        /* Spread over the ids, which are random: of many, each broker of which was good is as likely kept as another.
+         */
+        if (good <= max || seen * max / good >= taken) out[taken++] = member->address;
+        seen++;
+    }
+    return taken;
 }

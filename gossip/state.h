@@ -11,6 +11,9 @@
 #include "gossip/suspicion.h"
 
 #define BOOTSTRAP_MAX 64u
+#define REMEMBERED_MAX 64u
+#define GROUPS_MAX 4u
+#define SOUGHT_MAX 8u
 #define STRANGERS_MAX 64u /* unproven addresses whose bytes are counted */
 #define UNVERIFIED_MAX                                                                                                 \
     256u               /* members whose token we have not seen; strangers replace one another, never a verified one */
@@ -141,6 +144,17 @@ struct bootstrap {
     uint64_t self_until_ms; /* it is our own address, as far as we know */
 };
 
+/* seek.c: discovery by multicast. */
+struct seek {
+    struct gossip_address groups[GROUPS_MAX];
+    size_t group_count;
+    uint64_t next_ms, gap_ms; /* our next SEEK, and how long before it the last one was */
+    uint32_t heard;           /* SEEKs of others since the last of ours */
+    struct bootstrap sought[SOUGHT_MAX];
+    size_t waiting;   /* the first of these are still to be dialled */
+    uint64_t dial_ms; /* when the next of them is; NEVER */
+};
+
 struct relay {
     bool used;
     uint64_t number, origin_number, deadline_ms;
@@ -222,8 +236,10 @@ struct gossip {
     uint64_t partition_since_ms;
 
     uint64_t next_rumor_ms, last_rumor_ms, next_sync_ms, next_rejoin_ms, quick_until_ms;
-    struct bootstrap bootstrap[BOOTSTRAP_MAX];
-    size_t bootstrap_count;
+    struct bootstrap bootstrap[BOOTSTRAP_MAX], remembered[REMEMBERED_MAX];
+    size_t bootstrap_count, remembered_count, dial_from;
+    uint64_t dial_gap_ms;
+    struct seek seek;
     uint32_t who_budget; /* questions to who_is left in this second */
     uint64_t who_budget_ms;
     uint32_t checks_left; /* signatures that strangers may still make us check, until checks_until_ms */
@@ -378,6 +394,14 @@ void rejoin_on_pong(struct gossip *gossip, uint64_t number);
 void rejoin_on_own_packet(struct gossip *gossip, const uint8_t *plain, size_t size);
 void rejoin_tick(struct gossip *gossip);
 uint64_t rejoin_deadline_ms(const struct gossip *gossip);
+bool rejoin_is_answered(const struct gossip *gossip, const struct bootstrap *contact);
+void rejoin_dial(struct gossip *gossip, struct bootstrap *contact);
+
+/* ---- seek.c ---- */
+/* True if the packet in hand (its header is read) is a SEEK, which says nothing else. */
+bool seek_hear(struct gossip *gossip, const struct wire_in *messages);
+void seek_tick(struct gossip *gossip);
+uint64_t seek_deadline_ms(const struct gossip *gossip);
 
 static inline uint64_t earlier(uint64_t a, uint64_t b) {
     return a < b ? a : b;

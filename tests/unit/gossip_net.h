@@ -202,6 +202,8 @@ struct net_node {
     bool announce_nothing; /* advertise family 0 */
     struct gossip_limits limits;
     int bootstrap[4], bootstrap_count;
+    bool seeks; /* by multicast, */
+    int lan;    /* which reaches those with the same number */
     /* What its events said. */
     enum member_state sees[NET_NODES_MAX];
     uint64_t sees_since_ms[NET_NODES_MAX];
@@ -224,7 +226,8 @@ struct net {
     bool cut[NET_NODES_MAX][NET_NODES_MAX]; /* from, to */
     struct net_packet *packets;
     uint64_t trace; /* hash of every datagram, its time and its way */
-    uint64_t sent, largest;
+    uint64_t sent, largest, multicast;
+    uint64_t to[NET_NODES_MAX]; /* sent to each alone, also to one that does not run */
 };
 
 static inline uint64_t net_random(struct net *net) {
@@ -313,6 +316,8 @@ static inline void net_start(struct net *net, int index) {
     for (int i = 0; i < node->bootstrap_count; i++)
         bootstrap[i] = net->nodes[node->bootstrap[i]].address;
     gossip_set_bootstrap(node->gossip, net->now_ms, bootstrap, (size_t)node->bootstrap_count);
+    const struct gossip_address group = {.family = 4, .ip = {239, 255, 71, 0}, .port = 7199};
+    if (node->seeks) gossip_set_groups(node->gossip, net->now_ms, &group, 1, &node->address);
     net_drain(net, index);
 }
 
@@ -381,8 +386,12 @@ static inline void net_drain(struct net *net, int from) {
         net->largest = datagram.size > net->largest ? datagram.size : net->largest;
         for (int to = 0; to < net->count; to++) {
             struct gossip_address *address = &net->nodes[to].address;
-            if (memcmp(address->ip, datagram.to.ip, 16) != 0 || address->port != datagram.to.port || net->cut[from][to])
-                continue;
+            bool is_group = datagram.to.ip[0] == 239;
+            bool reaches = is_group ? net->nodes[to].seeks && net->nodes[to].lan == node->lan
+                                    : memcmp(address->ip, datagram.to.ip, 16) == 0 && address->port == datagram.to.port;
+            if (!reaches || net->cut[from][to]) continue;
+            net->multicast += is_group;
+            net->to[to] += !is_group;
             if (net_random(net) % 100 >= net->loss_percent)
                 net_put(net, from, to, &node->address, datagram.bytes, datagram.size);
         }
