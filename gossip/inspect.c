@@ -1,0 +1,87 @@
+#include "gossip/inspect.h"
+
+#include "gossip/state.h"
+
+#include <string.h>
+
+static void look_at(const struct member *member, struct gossip_inspected *out) {
+    const struct registry *log = &member->registry;
+    *out = (struct gossip_inspected){
+        .id = member->id,
+        .state = member->state,
+        .self = member->self,
+        .known = member->known,
+        .visible = member_is_visible(member),
+        .address = member_route(member),
+        .epoch = member->epoch,
+        .incarnation = member->incarnation,
+        .accused_epoch = member->accused_epoch,
+        .accused_incarnation = member->accused_incarnation,
+        .down_epoch = member->down_epoch,
+        .down_incarnation = member->down_incarnation,
+        .log_epoch = log->epoch,
+        .sequence = log->sequence,
+        .base_sequence = log->base_sequence,
+        .row_count = log->rows.count,
+        .row_bytes = log->rows.bytes,
+        .base_size = log->base_size,
+        .log_count = log->log_count,
+        .log_bytes = log->log_bytes,
+    };
+    memcpy(out->chain, log->chain, sizeof out->chain);
+    for (size_t i = 0; i < STAGING_PER_OWNER; i++)
+        out->staged_bytes += log->staging[i].size;
+}
+
+bool gossip_inspect_at(const struct gossip *gossip, size_t index, struct gossip_inspected *out) {
+    if (index >= gossip->members.count) return false;
+    look_at(gossip->members.items[index], out);
+    return true;
+}
+
+bool gossip_inspect_find(const struct gossip *gossip, const struct member_id *id, struct gossip_inspected *out) {
+    const struct member *member = members_find(gossip, id);
+    if (!member) return false;
+    look_at(member, out);
+    return true;
+}
+
+bool gossip_inspect_self(const struct gossip *gossip, struct gossip_inspected *out) {
+    look_at(gossip->self, out);
+    return true;
+}
+
+void gossip_inspect_sizes(const struct gossip *gossip, struct gossip_sizes *out) {
+    *out = (struct gossip_sizes){
+        .members = gossip->members.count,
+        .members_unverified = gossip->members.unverified,
+        .datagrams = gossip->datagram_count,
+        .drafts = gossip->own.draft_count,
+    };
+    for (const struct queued_event *event = gossip->events; event; event = event->next)
+        out->events++;
+    for (size_t i = 0; i < RELAYS_MAX; i++)
+        out->relays += gossip->relays[i].used;
+    for (size_t i = 0; i < STRANGERS_MAX; i++)
+        out->strangers += gossip->strangers[i].address.family != 0;
+}
+
+void gossip_inspect_rows(const struct gossip *gossip, const struct member_id *id, gossip_inspect_on_row *on_row,
+                         void *context) {
+    const struct member *member = members_find(gossip, id);
+    for (size_t i = 0; member && i < member->registry.rows.count; i++) {
+        const struct row *row = member->registry.rows.items[i];
+        on_row(context, (enum gossip_row_kind)row->kind, row->filter, row->size);
+    }
+}
+
+void gossip_inspect_signed(const struct gossip *gossip, const struct member_id *id, size_t entries_max,
+                           gossip_inspect_on_signed *on_signed, void *context) {
+    const struct member *member = members_find(gossip, id);
+    if (!member || !member->has_key) return;
+    const struct registry *log = &member->registry;
+    if (member->head_size > 0) on_signed(context, member->public_key, member->head, member->head_size);
+    if (log->base_head_size > 0) on_signed(context, member->public_key, log->base_head, log->base_head_size);
+    for (size_t i = log->log_count > entries_max ? log->log_count - entries_max : 0; i < log->log_count; i++)
+        on_signed(context, member->public_key, log->log[i]->bytes, log->log[i]->size);
+}
