@@ -11,8 +11,8 @@ struct gossip_inspected {
     struct member_id id;
     enum member_state state;
     bool self;
-    bool known;   /* its key and token were checked, and the token is still valid */
-    bool visible; /* its rows are shown: alive or suspect, and known. Never ourselves */
+    bool known;                    /* its key and token were checked, and the token is still valid */
+    bool visible;                  /* its rows are shown: alive or suspect, and known. Never ourselves */
     struct gossip_address address; /* where it is sent to; family 0: nowhere yet */
     /* The newest evidence of each sort; zeros for none. */
     uint64_t epoch, incarnation;

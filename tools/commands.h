@@ -13,5 +13,6 @@ int command_members(int argc, char **argv);
 int command_registry(int argc, char **argv);
 int command_links(int argc, char **argv);
 int command_bench(int argc, char **argv);
+int command_simulate(int argc, char **argv); /* tools/simulate */
 
 #endif

@@ -16,6 +16,7 @@ static const struct command commands[] = {
     {"registry", "list who publishes and subscribes to what, where", command_registry},
     {"links", "list its links to other brokers, with counters", command_links},
     {"bench", "put a load on any MQTT broker: throughput, latency, losses", command_bench},
+    {"simulate", "run a federation on a virtual network: faults, figures, proofs", command_simulate},
 };
 
 int main(int argc, char **argv) {

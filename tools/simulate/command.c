@@ -1,0 +1,35 @@
+/* hobnob simulate: a federation on a virtual network, before it is built. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include "tools/commands.h"
+#include "tools/complain.h"
+#include "tools/simulate/world.h"
+
+int command_simulate(int argc, char **argv) {
+    struct plan plan;
+    plan_init(&plan);
+    plan.load.change_us = 60 * AGENDA_S;
+    plan.idle_us = 15 * AGENDA_S;
+    plan_spread(&plan, argc > 1 ? (uint32_t)atoi(argv[1]) : 8);
+    if (argc > 2) plan.weather.loss = atof(argv[2]);
+    if (argc > 3) plan.duration_us = (uint64_t)atoi(argv[3]) * AGENDA_S;
+    struct timespec a, b;
+    clock_gettime(CLOCK_MONOTONIC, &a);
+    struct world *world = world_new(&plan, NULL, argc > 4 ? fopen(argv[4], "w") : NULL, SABOTAGE_NONE);
+    bool good = world_run(world, NULL, NULL);
+    clock_gettime(CLOCK_MONOTONIC, &b);
+    struct result *r = measure_result(world->measure);
+    printf("good %d %s\n formed %.1f events %lu datagrams %lu hash %lx\n know p50 %.3f p99 %.3f last p50 %.3f max %.3f "
+           "changes %lu inc %lu\n idle %.0f B/s %.1f dg/s steady %.0f B/s\n per member %.0f B\n wall %.2f s sim %.1f s "
+           "false %lu susp %lu\n",
+           good, world->why, (double)r->formed_us / 1e6, r->events, r->datagrams, r->trace_hash,
+           (double)tally_at(&r->know, .5) / 1e6, (double)tally_at(&r->know, .99) / 1e6,
+           (double)tally_at(&r->know_last, .5) / 1e6, (double)r->know_last.max / 1e6, r->changes, r->changes_incomplete,
+           r->idle_bytes_per_s, r->idle_datagrams_per_s, r->steady_bytes_per_s, r->bytes_per_member,
+           (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9, (double)r->simulated_us / 1e6,
+           r->false_deaths, r->suspicions);
+    world_free(world);
+    return good ? EXIT_GOOD : EXIT_NO;
+}
