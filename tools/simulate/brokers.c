@@ -127,6 +127,7 @@ static void make_node(struct world *world, struct broker *broker) {
         .key_count = 1,
         .limits = plan->limits,
         .crypto = standin_crypto(&broker->crypto),
+        .shared = world->shared,
     };
     if (options.limits.members_max == 0 && world->broker_max > 4000)
         options.limits.members_max = world->broker_max + 96;

@@ -162,8 +162,14 @@ void standin_init(struct standin *standin, const struct standin_world *world, ui
 }
 
 struct gossip_crypto standin_crypto(struct standin *standin) {
-    return (struct gossip_crypto){standin,      standin_seal, standin_open, standin_sha256,
-                                  standin_sign, verify_port,  id_port,      who_port};
+    return (struct gossip_crypto){.context = standin,
+                                  .seal = standin_seal,
+                                  .open = standin_open,
+                                  .sha256 = standin_sha256,
+                                  .sign = standin_sign,
+                                  .verify = verify_port,
+                                  .id_of = id_port,
+                                  .who_is = who_port};
 }
 
 struct gossip_key standin_key(uint32_t number) {

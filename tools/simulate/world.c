@@ -107,6 +107,8 @@ struct world *world_new(const struct plan *plan, const struct strategy *strategy
     dice_init(&world->load_dice, plan->seed, "load");
     world->crypto = (struct standin_world){dice_next(&world->dice), &world->agenda.now_us};
     world->truth = truth_new();
+    world->shared = gossip_shared_new();
+    if (!world->shared) memory_is_short();
     world->network = network_new(plan, &world->agenda, plan->seed, world->broker_max, EVENT_ARRIVAL);
     world->brokers = memory_new(world->broker_max, sizeof *world->brokers);
     make_ids(world);
@@ -127,6 +129,7 @@ void world_free(struct world *world) {
         free(broker->rows);
         free(broker->views);
     }
+    gossip_shared_free(world->shared);
     measure_free(world->measure);
     truth_free(world->truth);
     network_free(world->network);

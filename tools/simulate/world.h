@@ -91,6 +91,7 @@ struct world {
     struct network *network;
     struct dice dice, chaos_dice, load_dice;
     struct standin_world crypto;
+    struct gossip_shared *shared; /* what the brokers hold alike is held once */
     struct truth *truth;
     struct measure *measure;
     struct broker *brokers;
