@@ -20,8 +20,9 @@ static void set_defaults(struct gossip_limits *limits) {
         .eager_members_max = 32,
         .datagrams_queued_max = 4096,
         .down_keep_ms = 24u * 3600 * 1000,
+        .links_max = 32,
     };
-    /* The limits are thirteen numbers and nothing else. */
+    /* The limits are numbers of one size and nothing else. */
     uint32_t given[sizeof defaults / sizeof(uint32_t)], standard[sizeof defaults / sizeof(uint32_t)];
     memcpy(given, limits, sizeof given);
     memcpy(standard, &defaults, sizeof standard);
@@ -71,6 +72,7 @@ struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
     wire_store_u64(gossip->secret, chance_next(&gossip->chance));
     wire_store_u64(gossip->secret + 8, chance_next(&gossip->chance));
     gossip->next_hard_probe_ms = gossip->next_rumor_ms = gossip->partition_since_ms = NEVER;
+    gossip->carrier.next_ms = gossip->carrier.datagram_ms = gossip->carrier.link_ms = NEVER;
     gossip->next_probe_ms = now_ms + chance_below(&gossip->chance, gossip->limits.probe_interval_ms);
     gossip->next_sync_ms = now_ms + chance_below(&gossip->chance, gossip->limits.anti_entropy_ms);
     gossip->next_rejoin_ms = now_ms;
@@ -95,6 +97,7 @@ void gossip_free(struct gossip *gossip) {
     free(gossip->round);
     own_free(gossip);
     outbox_free(gossip);
+    carrier_free(gossip);
     events_free(gossip);
     memset(gossip, 0, sizeof *gossip); /* keys */
     free(gossip);
@@ -136,6 +139,7 @@ void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_
         rejoin_on_own_packet(gossip, plain, (size_t)plain_size);
         return;
     }
+    gossip->carrier.datagram_ms = gossip->now_ms;
     gossip->source = *from;
     strangers_credit(gossip, from, size);
     receive_packet(gossip, plain, (size_t)plain_size);
@@ -149,6 +153,7 @@ uint64_t gossip_deadline_ms(const struct gossip *gossip) {
     deadline = earlier(deadline, rumors_deadline_ms(gossip));
     deadline = earlier(deadline, repair_deadline_ms(gossip));
     deadline = earlier(deadline, seek_deadline_ms(gossip));
+    deadline = earlier(deadline, carrier_deadline_ms(gossip));
     return earlier(deadline, rejoin_deadline_ms(gossip));
 }
 
@@ -159,6 +164,7 @@ void gossip_tick(struct gossip *gossip, uint64_t now_ms) {
     if (gossip->now_ms > deadline && gossip->now_ms - deadline > 2 * (uint64_t)gossip->limits.probe_interval_ms) {
         evidence_restart_suspicions(gossip);
         probe_forget(gossip);
+        if (gossip->carrier.datagram_ms != NEVER) gossip->carrier.datagram_ms = gossip->now_ms;
     }
     identity_tick(gossip);
     probe_tick(gossip);
@@ -169,6 +175,7 @@ void gossip_tick(struct gossip *gossip, uint64_t now_ms) {
     repair_tick(gossip);
     rejoin_tick(gossip);
     seek_tick(gossip);
+    carrier_tick(gossip);
     events_resync(gossip);
 }
 

@@ -22,7 +22,8 @@ struct gossip;
 #define GOSSIP_PUBLIC_KEY_SIZE 65u /* uncompressed SEC 1 point on P-256 */
 #define GOSSIP_SIGNATURE_SIZE 64u  /* ECDSA P-256 with SHA-256, r then s */
 #define GOSSIP_KEYS_MAX 4u
-#define GOSSIP_RING_SIZE_MAX 500u /* bytes of a signed key ring */
+#define GOSSIP_RING_SIZE_MAX 500u     /* bytes of a signed key ring */
+#define GOSSIP_LINK_PACKET_MAX 16384u /* bytes of one packet over a link, not sealed */
 
 struct member_id {
     uint8_t bytes[16];
@@ -99,6 +100,7 @@ struct gossip_limits {
     uint32_t eager_members_max; /* own entries go to every alive member at once when there are at most this many: 32 */
     uint32_t datagrams_queued_max; /* 4,096; the oldest is dropped and counted */
     uint32_t down_keep_ms;         /* rows of a down member are kept this long for its return: 24 h */
+    uint32_t links_max;            /* links wanted for gossip at a time: 32, at most 64 */
 };
 
 /* Several gossips in one process (a simulator) may hold once what they hold alike. It must outlive them, and they must
@@ -182,6 +184,43 @@ struct gossip_datagram {
 };
 bool gossip_next_datagram(struct gossip *gossip, struct gossip_datagram *datagram);
 
+/* ---- over links ----
+ *
+ * What cannot go by datagram goes over the links that brokers have with each other. The caller says which are up,
+ * carries packets, and is told which links are wanted. A link's far end has proved its key and shown a good token
+ * before the caller says that it is up, so what comes over it is its member's own word: no cookie, no proof. */
+
+/* The link to this member is up; is no more. Saying it twice is harmless. */
+void gossip_link_up(struct gossip *gossip, uint64_t now_ms, const struct member_id *id);
+void gossip_link_down(struct gossip *gossip, uint64_t now_ms, const struct member_id *id);
+/* Who answered at an address that was dialled for GOSSIP_LINK_DIAL, as its key shows; ourselves too. */
+void gossip_link_found(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *address,
+                       const struct member_id *id);
+/* A packet came over the link to this member. */
+void gossip_link_receive(struct gossip *gossip, uint64_t now_ms, const struct member_id *from, const uint8_t *bytes,
+                         size_t size);
+
+struct gossip_link_packet {
+    struct member_id to;
+    size_t size;
+    uint8_t bytes[GOSSIP_DATAGRAM_MAX];
+};
+/* For a link that is up; else it is lost, as a datagram would be. */
+bool gossip_next_link_packet(struct gossip *gossip, struct gossip_link_packet *packet);
+
+enum gossip_link_wish_kind {
+    GOSSIP_LINK_KEEP, /* a link to this member, which is alive or suspect, for the next for_ms: dial it, and do not
+                         close it as idle; said again while it is wanted */
+    GOSSIP_LINK_DIAL  /* a link to whoever is at this address, once */
+};
+struct gossip_link_wish {
+    enum gossip_link_wish_kind kind;
+    struct member_id id;
+    uint32_t for_ms;
+    struct gossip_address address;
+};
+bool gossip_next_link_wish(struct gossip *gossip, struct gossip_link_wish *wish);
+
 /* ---- our own rows ---- */
 
 enum gossip_row_kind { GOSSIP_NEWPUB = 1, GOSSIP_NEWSUB = 2 };
@@ -247,6 +286,8 @@ struct member_info {
     uint64_t ring;     /* number of the key ring it uses; 0 for the keys of its configuration */
     bool ring_differs; /* same number as ours, and another ring */
     bool self;
+    bool by_link; /* datagrams to it are not answered: it is reached over the link, */
+    bool link;    /* which is up */
 };
 /* Ourselves first; false past the end. */
 bool gossip_member_at(const struct gossip *gossip, uint64_t now_ms, size_t index, struct member_info *info);
@@ -272,6 +313,8 @@ struct gossip_counters {
     uint64_t queue_dropped;
     uint64_t probes_sent, probes_failed, indirect_probes_sent, suspicions, refutations, deaths;
     uint64_t entries_sent, entries_received, entries_repeated, checkpoints_sent, checkpoints_received;
+    uint64_t link_packets_sent, link_packets_received, link_bytes_sent, link_bytes_received;
+    uint64_t members_by_link, links_wanted;
     uint64_t members_alive, members_suspect, members_down; /* ourselves included */
     uint64_t rows_own, rows_others;
 };

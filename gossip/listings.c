@@ -22,6 +22,8 @@ static void describe(const struct gossip *gossip, uint64_t now_ms, const struct 
     info->ring_differs =
         member->ring == gossip->self->ring && memcmp(member->ring_mark, gossip->self->ring_mark, 8) != 0;
     info->self = member->self;
+    info->link = member->way.link;
+    info->by_link = member_route(member).family == ADDRESS_LINK;
 }
 
 bool gossip_member_at(const struct gossip *gossip, uint64_t now_ms, size_t index, struct member_info *info) {
@@ -59,6 +61,9 @@ void gossip_walk_rows(const struct gossip *gossip, uint64_t now_ms, gossip_on_ro
 
 void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *out) {
     *out = gossip->counters;
+    out->members_by_link = gossip->carrier.by_link_count;
+    for (size_t i = 0; i < CARRIER_WANTS_MAX; i++)
+        out->links_wanted += gossip->carrier.wants[i].until_ms != 0;
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = gossip->members.items[i];
         if (member->self) {

@@ -82,6 +82,7 @@ void members_remove(struct gossip *gossip, struct member *member) {
     memmove(members->items + index, members->items + index + 1, (members->count - index - 1) * sizeof *members->items);
     members->count--;
     if (!member->has_key) members->unverified--;
+    carrier_forget(gossip, member);
     if (gossip->sender == member) gossip->sender = NULL;
     if (gossip->reply.member == member) gossip->reply.member = NULL;
     registry_free(&member->registry);
@@ -105,7 +106,7 @@ size_t members_pick(struct gossip *gossip, struct member **out, size_t want, con
     size_t seen = 0;
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = gossip->members.items[i];
-        if (!member_is_visible(member) || member == skip) continue;
+        if (!member_is_visible(member) || member == skip || !carrier_reaches(gossip, member)) continue;
         seen++;
         if (seen <= want) {
             out[seen - 1] = member;
@@ -118,6 +119,8 @@ size_t members_pick(struct gossip *gossip, struct member **out, size_t want, con
 }
 
 struct gossip_address member_route(const struct member *member) {
+    bool nowhere = member->path.family == 0 && member->address.family == 0;
+    if (member->way.link && (member->way.by_link || nowhere)) return carrier_address(&member->id);
     if (member->path_proven || member->address.family == 0) return member->path;
     return member->address;
 }

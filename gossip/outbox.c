@@ -63,8 +63,10 @@ static void put_header(struct gossip *gossip, const struct packet *packet, struc
         header.holds_incarnation = member->incarnation;
         header.holds_sequence = member->registry.epoch == member->epoch ? member->registry.sequence : 0;
     }
-    cookie_for(gossip, &packet->to, header.cookie);
-    if (gossip->header && address_equal(&gossip->source, &packet->to))
+    if (packet->to.family != ADDRESS_LINK) cookie_for(gossip, &packet->to, header.cookie);
+    if (packet->to.family == ADDRESS_LINK)
+        memset(header.echo, 0, sizeof header.echo); /* TLS has proved who is there */
+    else if (gossip->header && address_equal(&gossip->source, &packet->to))
         memcpy(header.echo, gossip->header->cookie, sizeof header.echo);
     else if (member && address_equal(&member->path, &packet->to))
         memcpy(header.echo, member->echo, sizeof header.echo);
@@ -118,6 +120,10 @@ void packet_end(struct gossip *gossip, struct packet *packet, bool empty) {
     put_header(gossip, packet, &out);
     memcpy(plain + out.size, packet->body, packet->out.size);
     size_t plain_size = out.size + packet->out.size;
+    if (packet->to.family == ADDRESS_LINK) {
+        carrier_enqueue(gossip, &packet->to, plain, plain_size);
+        return;
+    }
     if (!may_send(gossip, packet, plain_size + SEAL_OVERHEAD)) return;
     uint8_t sealed[GOSSIP_DATAGRAM_MAX];
     size_t size = seal_close(&gossip->seal, &gossip->crypto, &gossip->chance, plain, plain_size, sealed);

@@ -38,22 +38,38 @@ static void draw_number(struct gossip *gossip, struct member *member) {
     member->probe.sent_ms = gossip->now_ms;
 }
 
-static void ping(struct gossip *gossip, struct member *member) {
-    struct gossip_address to = member_route(member);
-    if (to.family == 0) return;
+static void ping_by(struct gossip *gossip, struct member *member, const struct gossip_address *to) {
+    if (to->family == 0) return;
     draw_number(gossip, member);
+    if (to->family != ADDRESS_LINK) carrier_asked(member);
     struct packet packet;
-    packet_begin(&packet, member, &to);
-    packet.dial = member->known && address_equal(&to, &member->address); /* signed by its owner */
+    packet_begin(&packet, member, to);
+    packet.dial = member->known && address_equal(to, &member->address); /* signed by its owner */
     write_ping(gossip, member, &packet);
     packet_end(gossip, &packet, false);
     gossip->counters.probes_sent++;
+}
+
+/* A suspect by both ways: one answer is enough. */
+static void ping(struct gossip *gossip, struct member *member) {
+    struct gossip_address to = member_route(member), link = carrier_address(&member->id);
+    ping_by(gossip, member, &to);
+    if (member->way.link && member->state == MEMBER_SUSPECT && to.family != ADDRESS_LINK)
+        ping_by(gossip, member, &link);
 }
 
 static void start(struct gossip *gossip, struct member *member) {
     member->probe.stage = 1;
     member->probe.helpers = member->probe.nacks = 0;
     member->probe.deadline_ms = gossip->now_ms + patience(gossip, gossip->limits.probe_timeout_ms);
+    if (carrier_reaches(gossip, member)) return;
+    carrier_want(gossip, member, CARRIER_NEED_MS);
+    member->probe.deadline_ms += CARRIER_PATIENCE_MS;
+}
+
+void probe_by(struct gossip *gossip, struct member *member, const struct gossip_address *to) {
+    ping_by(gossip, member, to);
+    if (member->probe.deadline_ms == NEVER) start(gossip, member);
 }
 
 void probe_member(struct gossip *gossip, struct member *member) {
@@ -92,6 +108,7 @@ static void relay_answer(struct gossip *gossip, struct relay *relay, bool answer
 void probe_on_pong(struct gossip *gossip, uint64_t number) {
     struct member *sender = gossip->sender;
     if (!sender || number == 0 || !gossip->authentic) return;
+    carrier_answered(gossip, sender, number);
     for (size_t i = 0; i < RELAYS_MAX; i++)
         if (gossip->relays[i].used && gossip->relays[i].number == number &&
             id_equal(&gossip->relays[i].target, &sender->id))
@@ -139,10 +156,12 @@ void probe_on_indirect(struct gossip *gossip, const struct message *message) {
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = gossip->members.items[i];
         if (member->probe.number != message->number) continue;
-        if (message->flag)
+        if (message->flag) {
+            carrier_answered_helper(gossip, member);
             succeed(gossip, member, member->epoch);
-        else
+        } else {
             member->probe.nacks++;
+        }
         return;
     }
 }
@@ -154,6 +173,7 @@ static void ask_helpers(struct gossip *gossip, struct member *member) {
         struct message request = {.kind = MESSAGE_PING_REQ, .number = member->probe.number, .version.id = member->id};
         send_one(gossip, helpers[i], &request);
     }
+    carrier_unanswered(gossip, member);
     member->probe.helpers = (uint8_t)count;
     member->probe.stage = 2;
     member->probe.deadline_ms =
@@ -166,9 +186,10 @@ static void fail(struct gossip *gossip, struct member *member) {
     gossip->counters.probes_failed++;
     /* Not even the helpers spoke: perhaps it is us who are slow or cut off. */
     if (member->probe.helpers > 0 && member->probe.nacks == 0 && gossip->awareness < AWARENESS_MAX) gossip->awareness++;
-    if (member_is_visible(member))
+    if (member_is_visible(member)) {
+        carrier_want(gossip, member, CARRIER_NEED_MS);
         evidence_suspect(gossip, member, &gossip->self->id);
-    else if (member->known && member->state == MEMBER_UNVERIFIED && gossip->now_ms < member->made_ms + YOUNG_MS)
+    } else if (member->known && member->state == MEMBER_UNVERIFIED && gossip->now_ms < member->made_ms + YOUNG_MS)
         probe_member(gossip, member);
 }
 

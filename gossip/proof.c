@@ -60,7 +60,7 @@ void proof_offer(struct gossip *gossip) {
 
 void proof_give(struct gossip *gossip) {
     struct member *sender = gossip->sender;
-    if (!gossip->proof_due || !may_be_told(gossip) || gossip->now_ms < sender->prove_ms) return;
+    if (!gossip->proof_due || gossip->over_link || !may_be_told(gossip) || gossip->now_ms < sender->prove_ms) return;
     sender->prove_ms = gossip->now_ms + PROOF_AGAIN_MS;
     uint8_t body[64], signature[GOSSIP_SIGNATURE_SIZE];
     size_t size = write_proof(&gossip->self->id, &sender->id, gossip->header->cookie, body);
@@ -71,7 +71,7 @@ void proof_give(struct gossip *gossip) {
 
 void proof_on_proof(struct gossip *gossip, const struct message *message) {
     struct member *sender = gossip->sender;
-    if (!sender || !sender->known || !gossip->source_proven || gossip->authentic ||
+    if (!sender || !sender->known || !gossip->source_proven || gossip->authentic || gossip->over_link ||
         message->size != GOSSIP_SIGNATURE_SIZE || !proof_may_check(gossip))
         return;
     uint8_t cookie[8], body[64];

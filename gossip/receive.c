@@ -28,7 +28,7 @@ static void handle(struct gossip *gossip, const struct message *message) {
     case MESSAGE_PING: {
         struct message pong = {.kind = MESSAGE_PONG, .number = message->number};
         reply_add(gossip, &pong);
-        if (gossip->sender && !address_equal(&gossip->sender->address, &gossip->source)) {
+        if (gossip->sender && !gossip->over_link && !address_equal(&gossip->sender->address, &gossip->source)) {
             struct message seen = {.kind = MESSAGE_SEEN_AT, .address = gossip->source};
             reply_add(gossip, &seen);
         }
@@ -68,7 +68,10 @@ static void note_sender(struct gossip *gossip) {
     gossip->sender = members_make(gossip, &header->id);
     struct member *sender = gossip->sender;
     if (!sender) return;
-    proof_note_path(gossip, sender);
+    if (gossip->over_link)
+        carrier_note(gossip, sender);
+    else
+        proof_note_path(gossip, sender);
     if (gossip->authentic && header->epoch == sender->epoch) own_heard(gossip, sender);
 }
 
@@ -117,9 +120,13 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
         gossip->counters.malformed++;
         return;
     }
+    if (gossip->over_link && memcmp(header.id.bytes, gossip->source.ip, sizeof header.id.bytes) != 0) {
+        gossip->counters.malformed++; /* nobody speaks for another there */
+        return;
+    }
     uint8_t cookie[8];
     cookie_for(gossip, &gossip->source, cookie);
-    gossip->source_proven = memcmp(cookie, header.echo, sizeof cookie) == 0;
+    gossip->source_proven = gossip->over_link || memcmp(cookie, header.echo, sizeof cookie) == 0;
     gossip->header = &header;
     gossip->sender = NULL;
     gossip->authentic = gossip->proof_due = false;

@@ -50,7 +50,8 @@ bool rejoin_is_answered(const struct gossip *gossip, const struct bootstrap *con
         const struct member *member = gossip->members.items[i];
         if (!member_is_visible(member)) continue;
         struct gossip_address route = member_route(member);
-        if (address_equal(&route, &contact->address) || (contact->answered && id_equal(&member->id, &contact->member)))
+        if (address_equal(&route, &contact->address) || address_equal(&member->address, &contact->address) ||
+            (contact->answered && id_equal(&member->id, &contact->member)))
             return true;
     }
     return false;
@@ -68,6 +69,24 @@ void rejoin_dial(struct gossip *gossip, struct bootstrap *contact) {
     struct message head = evidence_head_of(gossip->self);
     packet_add(gossip, &packet, &head);
     packet_end(gossip, &packet, false);
+    carrier_dial(gossip, &contact->address); /* when datagrams stay unanswered */
+}
+
+static void note_self(struct gossip *gossip, struct bootstrap *contact) {
+    contact->self_until_ms = gossip->now_ms + SELF_KEEP_MS;
+}
+
+void rejoin_on_link(struct gossip *gossip, const struct gossip_address *address, const struct member_id *id) {
+    for (size_t i = 0; i < contact_count(gossip); i++) {
+        struct bootstrap *contact = contact_at(gossip, i);
+        if (!address_equal(&contact->address, address)) continue;
+        if (id_equal(id, &gossip->self->id)) {
+            note_self(gossip, contact);
+            continue;
+        }
+        contact->member = *id;
+        contact->answered = true;
+    }
 }
 
 static void answer(struct gossip *gossip, struct bootstrap *contact, uint64_t number) {
@@ -100,8 +119,7 @@ void rejoin_on_own_packet(struct gossip *gossip, const uint8_t *plain, size_t si
     header_get(&in, &header);
     while (message_get(&in, &message))
         for (size_t i = 0; message.kind == MESSAGE_PING && i < contact_count(gossip); i++)
-            if (contact_at(gossip, i)->number == message.number)
-                contact_at(gossip, i)->self_until_ms = gossip->now_ms + SELF_KEEP_MS;
+            if (contact_at(gossip, i)->number == message.number) note_self(gossip, contact_at(gossip, i));
 }
 
 static bool is_gone(const struct member *member) {
@@ -116,6 +134,7 @@ static bool is_absent(const struct member *member) {
 static void call(struct gossip *gossip, struct member *member) {
     if (!member->known) identity_ask(gossip, member);
     probe_member(gossip, member);
+    carrier_dial(gossip, &member->address);
 }
 
 static void remember(struct gossip *gossip, const struct gossip_address *address) {

@@ -54,6 +54,10 @@ void rumors_on_had(struct gossip *gossip, const struct message *message) {
     if (message->version.sequence >= member->registry.sequence) member->rumor.entry_had++;
 }
 
+void rumors_wake(struct gossip *gossip) {
+    soon(gossip);
+}
+
 static bool pending(const struct member *member) {
     return member->rumor.head_sends || member->rumor.entry_sends || member->rumor.accuse_sends;
 }

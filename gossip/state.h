@@ -3,6 +3,7 @@
 #ifndef GOSSIP_STATE_H
 #define GOSSIP_STATE_H
 
+#include "gossip/carrier.h"
 #include "gossip/chance.h"
 #include "gossip/cover.h"
 #include "gossip/registry.h"
@@ -88,6 +89,7 @@ struct member {
     uint64_t resend_ms;
     uint32_t resends;
 
+    struct way way; /* carrier.c */
     struct probe probe;
     struct suspicion suspicion;
     struct rumor rumor;
@@ -223,6 +225,7 @@ struct gossip {
     bool source_proven;
     bool proof_due; /* the sender wants ours, or can use it now; it goes behind our token and head */
     bool authentic; /* the sender is known, and its key has signed that it is at the source */
+    bool over_link; /* the packet came over the sender's link: authentic once the sender is known */
     struct member *sender;
     struct packet reply;
     bool reply_open;
@@ -245,6 +248,7 @@ struct gossip {
     uint32_t checks_left; /* signatures that strangers may still make us check, until checks_until_ms */
     uint64_t checks_until_ms;
 
+    struct carrier carrier;
     struct gossip_counters counters;
 };
 
@@ -338,6 +342,7 @@ void evidence_restart_suspicions(struct gossip *gossip);
 
 /* ---- probe.c ---- */
 void probe_member(struct gossip *gossip, struct member *member);
+void probe_by(struct gossip *gossip, struct member *member, const struct gossip_address *to);
 void probe_all(struct gossip *gossip);
 void probe_add_to_reply(struct gossip *gossip, struct member *member);
 void probe_on_pong(struct gossip *gossip, uint64_t number);
@@ -366,6 +371,7 @@ void own_leave(struct gossip *gossip);
 void rumors_head(struct gossip *gossip, struct member *member);
 void rumors_entry(struct gossip *gossip, struct member *member, bool known_widely);
 void rumors_accusation(struct gossip *gossip, struct member *member);
+void rumors_wake(struct gossip *gossip); /* somebody can be told again */
 void rumors_say_had(struct gossip *gossip, const struct member *member);
 void rumors_on_had(struct gossip *gossip, const struct message *message);
 void rumors_tick(struct gossip *gossip);
@@ -389,7 +395,31 @@ void repair_tick(struct gossip *gossip);
 uint64_t repair_deadline_ms(const struct gossip *gossip);
 uint64_t repair_table_hash(const struct gossip *gossip);
 
+/* ---- carrier.c ---- */
+struct gossip_address carrier_address(const struct member_id *id); /* of the link to it */
+/* Datagrams pass, as far as we know, or its link is up. */
+bool carrier_reaches(const struct gossip *gossip, const struct member *member);
+/* One message over the link to it, never by datagram; false if there is none. */
+bool carrier_send_one(struct gossip *gossip, struct member *member, const struct message *message);
+void carrier_enqueue(struct gossip *gossip, const struct gossip_address *to, const uint8_t *plain, size_t size);
+/* A link to it is wanted for so long, whatever its state; one to whoever is at the address: at the earliest a second
+ * after the first call, so that datagrams can be answered, then ever more rarely while the calls go on. */
+void carrier_want(struct gossip *gossip, const struct member *member, uint32_t for_ms);
+void carrier_dial(struct gossip *gossip, const struct gossip_address *address);
+/* The packet in hand came over the sender's link. */
+void carrier_note(struct gossip *gossip, struct member *sender);
+/* A ping went by datagram; no answer in time; an answer came, by the way of the packet in hand; a helper has it. */
+void carrier_asked(struct member *member);
+void carrier_unanswered(struct gossip *gossip, struct member *member);
+void carrier_answered(struct gossip *gossip, struct member *member, uint64_t number);
+void carrier_answered_helper(struct gossip *gossip, struct member *member);
+void carrier_forget(struct gossip *gossip, struct member *member); /* it is removed */
+void carrier_tick(struct gossip *gossip);
+uint64_t carrier_deadline_ms(const struct gossip *gossip);
+void carrier_free(struct gossip *gossip);
+
 /* ---- rejoin.c ---- */
+void rejoin_on_link(struct gossip *gossip, const struct gossip_address *address, const struct member_id *id);
 void rejoin_on_pong(struct gossip *gossip, uint64_t number);
 void rejoin_on_own_packet(struct gossip *gossip, const uint8_t *plain, size_t size);
 void rejoin_tick(struct gossip *gossip);

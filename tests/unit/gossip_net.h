@@ -179,11 +179,14 @@ static inline void net_read_ring(void *context, const uint8_t *bytes, size_t siz
 
 /* ---- network ---- */
 
+enum net_kind { NET_DATAGRAM, NET_LINK_PACKET, NET_LINK_DIAL };
+
 struct net_packet {
     struct net_packet *next;
+    enum net_kind kind;
     uint64_t at_ms, order;
     int from, to;
-    struct gossip_address source;
+    struct gossip_address source; /* of a dial: where to, or family 0 if it was to a member */
     size_t size;
     uint8_t bytes[GOSSIP_DATAGRAM_MAX];
 };
@@ -223,7 +226,14 @@ struct net {
     int count;
     struct net_node nodes[NET_NODES_MAX];
     uint32_t loss_percent, delay_min_ms, delay_max_ms;
-    bool cut[NET_NODES_MAX][NET_NODES_MAX]; /* from, to */
+    bool cut[NET_NODES_MAX][NET_NODES_MAX]; /* from, to: datagrams */
+    /* Links, for tests that turn them on: ordered, without loss, dialled in a round trip. */
+    bool links;
+    bool link_cut[NET_NODES_MAX][NET_NODES_MAX]; /* between the two; set by net_cut_link() */
+    bool link[NET_NODES_MAX][NET_NODES_MAX];     /* up, as this one sees it */
+    uint64_t link_at_ms[NET_NODES_MAX][NET_NODES_MAX], link_used_ms[NET_NODES_MAX][NET_NODES_MAX];
+    uint64_t link_kept_ms[NET_NODES_MAX][NET_NODES_MAX];
+    uint64_t dials, link_packets, link_bytes;
     struct net_packet *packets;
     uint64_t trace; /* hash of every datagram, its time and its way */
     uint64_t sent, largest, multicast;
@@ -321,9 +331,36 @@ static inline void net_start(struct net *net, int index) {
     net_drain(net, index);
 }
 
+static inline void net_touched(struct net *net, int index);
+
+/* Both ends learn of it. */
+static inline void net_link_set(struct net *net, int a, int b, bool up) {
+    const int ends[2] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        int at = ends[i], other = ends[1 - i];
+        if (net->link[at][other] == up) continue;
+        net->link[at][other] = up;
+        net->link_used_ms[at][other] = net->now_ms;
+        if (!net->nodes[at].gossip) continue;
+        struct member_id id = net_id(net, other);
+        if (up)
+            gossip_link_up(net->nodes[at].gossip, net->now_ms, &id);
+        else
+            gossip_link_down(net->nodes[at].gossip, net->now_ms, &id);
+        net_touched(net, at);
+    }
+}
+
+static inline void net_cut_link(struct net *net, int a, int b, bool cut) {
+    net->link_cut[a][b] = net->link_cut[b][a] = cut;
+    if (cut) net_link_set(net, a, b, false);
+}
+
 static inline void net_kill(struct net *net, int index) {
     gossip_free(net->nodes[index].gossip);
     net->nodes[index].gossip = NULL;
+    for (int i = 0; i < net->count; i++)
+        if (net->link[index][i] || net->link[i][index]) net_link_set(net, index, i, false);
 }
 
 static inline void net_free(struct net *net) {
@@ -337,21 +374,31 @@ static inline void net_free(struct net *net) {
     free(net);
 }
 
-static inline void net_put(struct net *net, int from, int to, const struct gossip_address *source, const uint8_t *bytes,
-                           size_t size) {
+static inline void net_put_kind(struct net *net, enum net_kind kind, int from, int to,
+                                const struct gossip_address *source, const uint8_t *bytes, size_t size) {
     uint64_t spread = net->delay_max_ms - net->delay_min_ms + 1;
     struct net_packet *packet = calloc(1, sizeof *packet), **place = &net->packets;
+    packet->kind = kind;
     packet->at_ms = net->now_ms + net->delay_min_ms + net_random(net) % spread;
+    if (kind == NET_LINK_PACKET) {
+        if (packet->at_ms < net->link_at_ms[from][to]) packet->at_ms = net->link_at_ms[from][to];
+        net->link_at_ms[from][to] = packet->at_ms;
+    }
     packet->order = net->order++;
     packet->from = from;
     packet->to = to;
     packet->source = *source;
     packet->size = size;
-    memcpy(packet->bytes, bytes, size);
+    if (size > 0) memcpy(packet->bytes, bytes, size);
     while (*place && (*place)->at_ms <= packet->at_ms)
         place = &(*place)->next;
     packet->next = *place;
     *place = packet;
+}
+
+static inline void net_put(struct net *net, int from, int to, const struct gossip_address *source, const uint8_t *bytes,
+                           size_t size) {
+    net_put_kind(net, NET_DATAGRAM, from, to, source, bytes, size);
 }
 
 static inline void net_note_event(struct net *net, int index, const struct gossip_event *event) {
@@ -373,6 +420,64 @@ static inline void net_note_event(struct net *net, int index, const struct gossi
         node->down_events += event->state == MEMBER_DOWN;
     }
     if (event->kind == GOSSIP_KNOWS) node->knows[about] = event->sequence;
+}
+
+static inline bool net_address_equal(const struct gossip_address *a, const struct gossip_address *b) {
+    return a->family == b->family && memcmp(a->ip, b->ip, 16) == 0 && a->port == b->port;
+}
+
+static inline void net_dial(struct net *net, int from, const struct gossip_link_wish *wish) {
+    struct gossip_address nowhere = {0};
+    int keep = wish->kind == GOSSIP_LINK_KEEP ? net_node_of(net, &wish->id) : -1;
+    if (keep >= 0) net->link_kept_ms[from][keep] = net->now_ms + wish->for_ms;
+    if (keep >= 0 && !net->link[from][keep]) {
+        net->dials++;
+        net_put_kind(net, NET_LINK_DIAL, from, keep, &nowhere, NULL, 0);
+    }
+    for (int to = 0; wish->kind == GOSSIP_LINK_DIAL && to < net->count; to++) {
+        if (!net_address_equal(&net->nodes[to].address, &wish->address)) continue;
+        net->dials++;
+        net_put_kind(net, NET_LINK_DIAL, from, to, &wish->address, NULL, 0);
+    }
+}
+
+static inline void net_drain_links(struct net *net, int from) {
+    struct net_node *node = &net->nodes[from];
+    struct gossip_link_packet packet;
+    struct gossip_link_wish wish;
+    while (gossip_next_link_packet(node->gossip, &packet)) {
+        int to = net_node_of(net, &packet.to);
+        if (to < 0 || !net->link[from][to]) continue;
+        net->trace = net_mix(net->trace ^ net->now_ms ^ (uint64_t)from << 40, packet.bytes, packet.size);
+        net->link_packets++;
+        net->link_bytes += packet.size;
+        net->link_used_ms[from][to] = net->link_used_ms[to][from] = net->now_ms;
+        net_put_kind(net, NET_LINK_PACKET, from, to, &node->address, packet.bytes, packet.size);
+    }
+    while (gossip_next_link_wish(node->gossip, &wish))
+        if (net->links) net_dial(net, from, &wish);
+    for (int to = 0; to < net->count; to++) {
+        bool kept = net->link_kept_ms[from][to] > net->now_ms || net->link_kept_ms[to][from] > net->now_ms;
+        if (net->link[from][to] && !kept && net->now_ms > net->link_used_ms[from][to] + 60000)
+            net_link_set(net, from, to, false);
+    }
+}
+
+/* What arrived by stream. */
+static inline void net_arrive(struct net *net, const struct net_packet *packet) {
+    struct gossip *gossip = net->nodes[packet->to].gossip;
+    struct member_id from = net_id(net, packet->from), to = net_id(net, packet->to);
+    if (packet->kind == NET_LINK_PACKET) {
+        if (!net->link[packet->to][packet->from]) return;
+        gossip_link_receive(gossip, net->now_ms, &from, packet->bytes, packet->size);
+        net_touched(net, packet->to);
+        return;
+    }
+    struct gossip *dialler = net->nodes[packet->from].gossip;
+    if (!dialler || net->link_cut[packet->from][packet->to]) return;
+    if (packet->source.family != 0) gossip_link_found(dialler, net->now_ms, &packet->source, &to);
+    net_touched(net, packet->from);
+    if (packet->from != packet->to) net_link_set(net, packet->from, packet->to, true);
 }
 
 static inline void net_drain(struct net *net, int from) {
@@ -398,6 +503,7 @@ static inline void net_drain(struct net *net, int from) {
     }
     while (gossip_next_event(node->gossip, &event))
         net_note_event(net, from, &event);
+    net_drain_links(net, from);
 }
 
 static inline void net_forget_deadlines(struct net *net) {
@@ -434,7 +540,9 @@ static inline void net_turn(struct net *net, uint64_t until_ms) {
     if (packet && packet->at_ms <= next) {
         net->packets = packet->next;
         net->now_ms = packet->at_ms > net->now_ms ? packet->at_ms : net->now_ms;
-        if (net->nodes[packet->to].gossip) {
+        if (net->nodes[packet->to].gossip && packet->kind != NET_DATAGRAM) {
+            net_arrive(net, packet);
+        } else if (net->nodes[packet->to].gossip) {
             gossip_receive(net->nodes[packet->to].gossip, net->now_ms, &packet->source, packet->bytes, packet->size);
             net_touched(net, packet->to);
         }

@@ -1,0 +1,50 @@
+/* By which way a member is reached: datagrams where they pass, the link to it where they do not.
+ *
+ * Inside the core a link is an address of a family that exists nowhere else, so that what writes packets and answers
+ * them need not know the difference. */
+#ifndef GOSSIP_CARRIER_H
+#define GOSSIP_CARRIER_H
+
+#include "gossip/gossip.h"
+
+#define ADDRESS_LINK 255u         /* family; ip is the id of the member at the far end */
+#define CARRIER_WANTS_MAX 64u     /* links wanted at a time, whatever limits.links_max says */
+#define CARRIER_DIALS_MAX 64u     /* addresses of nobody known that are dialled for a link */
+#define CARRIER_NEED_MS 10000u    /* how long a link is wanted for what needs it once */
+#define CARRIER_PATIENCE_MS 2000u /* a link that is not there yet may take so long before a probe counts */
+
+/* Of one member. */
+struct way {
+    bool link;              /* a link to it is up */
+    bool by_link;           /* datagrams to it are not answered, though it is there */
+    uint8_t misses, passes; /* pings by datagram in a row that were not answered in time; trials that were */
+    uint64_t asked;         /* the number of the last ping that went by datagram */
+    uint64_t try_ms;        /* datagrams are tried again then */
+};
+
+struct carrier_want {
+    struct member_id id;
+    uint64_t until_ms; /* 0: the slot is free */
+    uint64_t tell_ms;  /* next time the caller is told */
+    bool due;          /* to be told now */
+};
+
+struct carrier_dial {
+    struct gossip_address address;
+    uint64_t asked_ms, next_ms;
+    uint32_t wait_ms; /* 0: the slot is free */
+    bool due;
+};
+
+struct carrier {
+    struct carrier_want wants[CARRIER_WANTS_MAX];
+    struct carrier_dial dials[CARRIER_DIALS_MAX];
+    uint32_t due_count;               /* wants and dials to be told */
+    uint64_t next_ms;                 /* carrier_tick(); NEVER without any link or want */
+    uint64_t datagram_ms, link_ms;    /* when something of another was heard by either way, or NEVER */
+    size_t link_count, by_link_count; /* members with way.link, with way.by_link */
+    struct queued_datagram *packets, *packets_last;
+    size_t packet_count;
+};
+
+#endif
