@@ -25,7 +25,7 @@ static void fill(struct gossip_event *event, const struct member *member) {
     event->id = member->id;
     event->state = member->state;
     event->epoch = member->epoch;
-    event->sequence = member->registry.sequence;
+    event->sequence = registry_sequence(member->registry);
     event->address = member->address.family ? member->address : member->path;
     memcpy(event->name, member->name, sizeof event->name);
 }
@@ -54,10 +54,10 @@ void event_row(void *context, enum gossip_row_kind kind, const char *filter, siz
 
 void event_rows_all(struct gossip *gossip, struct member *member) {
     struct event_rows context = {gossip, member};
-    for (size_t i = 0; i < member->registry.rows.count; i++) {
-        const struct row *row = member->registry.rows.items[i];
-        event_row(&context, (enum gossip_row_kind)row->kind, row->filter, row->size, true);
-    }
+    struct rowset_walk walk;
+    struct rowset_row row;
+    for (rowset_begin(registry_rows(member->registry), &walk); rowset_next(&walk, &row);)
+        event_row(&context, row.kind, row.filter, row.size, true);
 }
 
 /* A caller that missed an event would keep a wrong picture for good, so everything of that member is said again,

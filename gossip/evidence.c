@@ -87,7 +87,7 @@ void evidence_answer_older(struct gossip *gossip, struct member *member) {
 static void on_own_head(struct gossip *gossip, const struct head *head, const uint8_t *bytes, size_t size) {
     struct member *self = gossip->self;
     bool ours = size == self->head_size && memcmp(bytes, self->head, size) == 0;
-    bool earlier_head = head->incarnation < self->incarnation && head->sequence <= self->registry.sequence;
+    bool earlier_head = head->incarnation < self->incarnation && head->sequence <= registry_sequence(self->registry);
     if (ours || head->epoch < self->epoch || (head->epoch == self->epoch && earlier_head)) return;
     if (!proof_may_check(gossip)) return;
     if (!signed_verify(bytes, size, &gossip->crypto, self->public_key)) {
@@ -97,19 +97,21 @@ static void on_own_head(struct gossip *gossip, const struct head *head, const ui
     own_raise_epoch(gossip, head->epoch);
 }
 
-static void new_epoch(struct member *member, const struct head *head) {
+static void new_epoch(struct gossip *gossip, struct member *member, const struct head *head) {
     member->epoch = head->epoch;
     member->known_sequence = 0;
     member->known_incarnation = 0;
     member->suspicion.running = false;
-    registry_reset(&member->registry, head->epoch);
+    transfers_drop(&gossip->transfers, &member->id);
+    registry_unref(member->registry);
+    member->registry = NULL;
 }
 
 static void take_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
                       size_t size) {
     bool restarted = head->epoch > member->epoch, was_visible = member_is_visible(member);
     bool moved = !address_equal(&head->address, &member->address);
-    if (restarted) new_epoch(member, head);
+    if (restarted) new_epoch(gossip, member, head);
     member->incarnation = head->incarnation;
     memcpy(member->head, bytes, size);
     member->head_size = size;
@@ -137,7 +139,7 @@ static void take_head(struct gossip *gossip, struct member *member, const struct
 static void check_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
                        size_t size) {
     bool newer = above(head->epoch, head->incarnation, member->epoch, member->incarnation);
-    bool helps = head->epoch == member->epoch && head->checkpoint_sequence > member->registry.sequence;
+    bool helps = head->epoch == member->epoch && head->checkpoint_sequence > registry_sequence(member->registry);
     if (!newer && !helps) {
         /* Older, or as new and different: then two speak with one key, and both should know. */
         bool same = size == member->head_size && memcmp(bytes, member->head, size - GOSSIP_SIGNATURE_SIZE) == 0;
@@ -285,8 +287,10 @@ static bool tick_member(struct gossip *gossip, struct member *member, bool in_pa
     if (member->state == MEMBER_UNVERIFIED)
         return gossip->now_ms >= member->made_ms + UNVERIFIED_KEEP_MS && !member->has_key;
     bool gone = member->state == MEMBER_DOWN || member->state == MEMBER_LEFT;
-    if (gone && gossip->now_ms >= member->down_since_ms + gossip->limits.down_keep_ms && member->registry.sequence > 0)
-        registry_reset(&member->registry, member->epoch); /* what stays is its gravestone */
+    if (gone && gossip->now_ms >= member->down_since_ms + gossip->limits.down_keep_ms && member->registry) {
+        registry_unref(member->registry);
+        member->registry = NULL;
+    }
     return false;
 }
 

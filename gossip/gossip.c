@@ -48,7 +48,6 @@ static bool start_self(struct gossip *gossip, const struct gossip_options *optio
     self->token_size = options->token_size;
     self->epoch = options->epoch > 0 ? options->epoch : 1;
     self->address = options->advertise;
-    registry_reset(&self->registry, self->epoch);
     return ring_init(gossip, options) && own_sign_head(gossip);
 }
 
@@ -63,9 +62,12 @@ struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
     if (!gossip) return NULL;
     gossip->limits = options->limits;
     set_defaults(&gossip->limits);
-    gossip->registry_limits = (struct registry_limits){gossip->limits.rows_max, gossip->limits.owner_bytes_max,
-                                                       gossip->limits.log_entries_max};
     gossip->crypto = options->crypto;
+    gossip->rules = (struct registry_rules){
+        .crypto = options->crypto,
+        .limits = {gossip->limits.rows_max, gossip->limits.owner_bytes_max, gossip->limits.log_entries_max},
+        .pool = options->shared,
+    };
     gossip->shared = options->shared;
     gossip->chance.state = options->seed;
     gossip->now_ms = now_ms;
@@ -94,6 +96,7 @@ void gossip_free(struct gossip *gossip) {
     while (gossip->members.count > 0)
         members_remove(gossip, gossip->members.items[gossip->members.count - 1]);
     free(gossip->members.items);
+    transfers_free(&gossip->transfers);
     free(gossip->round);
     own_free(gossip);
     outbox_free(gossip);

@@ -12,12 +12,12 @@ static void describe(const struct gossip *gossip, uint64_t now_ms, const struct 
     if (member->self && gossip->own.leaving) info->state = MEMBER_LEFT;
     info->address = member->address.family ? member->address : member->path;
     info->epoch = member->epoch;
-    info->sequence = member->registry.sequence;
+    info->sequence = registry_sequence(member->registry);
     bool heard = member->heard_ms != NEVER && now_ms >= member->heard_ms;
     info->heard_ms_ago = member->self || (member->heard_ms != NEVER && !heard) ? 0
                          : heard                                               ? now_ms - member->heard_ms
                                                                                : NEVER;
-    info->rows = (uint32_t)member->registry.rows.count;
+    info->rows = (uint32_t)registry_rows(member->registry)->count;
     info->ring = member->ring;
     info->ring_differs =
         member->ring == gossip->self->ring && memcmp(member->ring_mark, gossip->self->ring_mark, 8) != 0;
@@ -52,10 +52,10 @@ void gossip_walk_rows(const struct gossip *gossip, uint64_t now_ms, gossip_on_ro
         if (!member->self && !member_is_visible(member)) continue;
         struct member_info info;
         describe(gossip, now_ms, member, &info);
-        for (size_t j = 0; j < member->registry.rows.count; j++) {
-            const struct row *row = member->registry.rows.items[j];
-            if (!on_row(context, &info, (enum gossip_row_kind)row->kind, row->filter, row->size)) return;
-        }
+        struct rowset_walk walk;
+        struct rowset_row row;
+        for (rowset_begin(registry_rows(member->registry), &walk); rowset_next(&walk, &row);)
+            if (!on_row(context, &info, row.kind, row.filter, row.size)) return;
     }
 }
 
@@ -67,13 +67,13 @@ void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *o
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = gossip->members.items[i];
         if (member->self) {
-            out->rows_own = member->registry.rows.count;
+            out->rows_own = registry_rows(member->registry)->count;
             out->members_alive++;
             continue;
         }
         out->members_alive += member->state == MEMBER_ALIVE;
         out->members_suspect += member->state == MEMBER_SUSPECT;
         out->members_down += member->state == MEMBER_DOWN;
-        out->rows_others += member_is_visible(member) ? member->registry.rows.count : 0;
+        out->rows_others += member_is_visible(member) ? registry_rows(member->registry)->count : 0;
     }
 }

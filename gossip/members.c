@@ -85,7 +85,8 @@ void members_remove(struct gossip *gossip, struct member *member) {
     carrier_forget(gossip, member);
     if (gossip->sender == member) gossip->sender = NULL;
     if (gossip->reply.member == member) gossip->reply.member = NULL;
-    registry_free(&member->registry);
+    transfers_drop(&gossip->transfers, &member->id);
+    registry_unref(member->registry);
     free(member->token);
     free(member);
 }

@@ -32,7 +32,7 @@ void header_get(struct wire_in *in, struct packet_header *header) {
 }
 
 /* The fields of each kind, in order; both directions read this one table.
- * n number, f flag, i version.id, e epoch, c incarnation, s sequence, o other, k key, a address, b bytes. */
+ * n number, f flag, i version.id, e epoch, c incarnation, s sequence, o other, k key, a address, b bytes, p proof. */
 static const struct {
     const char *fields;
     size_t bytes_max;
@@ -54,7 +54,7 @@ static const struct {
     [MESSAGE_VERSIONS] = {"niob", MESSAGE_VERSIONS_MAX *MESSAGE_VERSION_SIZE},
     [MESSAGE_WANT] = {"iecs", 0},
     [MESSAGE_WANT_CHUNK] = {"iesn", 0},
-    [MESSAGE_CHUNK] = {"iesnb", MESSAGE_CHUNK_SIZE},
+    [MESSAGE_CHUNK] = {"iesnbp", MESSAGE_CHUNK_SIZE},
     [MESSAGE_SEEN_AT] = {"a", 0},
     [MESSAGE_PROOF] = {"b", GOSSIP_SIGNATURE_SIZE},
     [MESSAGE_RING] = {"b", GOSSIP_RING_SIZE_MAX},
@@ -78,6 +78,7 @@ void message_put(struct wire_out *out, const struct message *message) {
         case 'k': wire_put_bytes(out, message->key, GOSSIP_PUBLIC_KEY_SIZE); break;
         case 'a': wire_put_address(out, &message->address); break;
         case 'b': wire_put_bytes(out, message->bytes, message->size); break;
+        case 'p': wire_put_bytes(out, message->proof, message->proof_size); break;
         }
     }
 }
@@ -98,6 +99,7 @@ static void get_field(struct wire_in *in, char field, size_t bytes_max, struct m
         break;
     case 'a': wire_get_address(in, &message->address); break;
     case 'b': message->bytes = wire_get_bytes(in, bytes_max, &message->size); break;
+    case 'p': message->proof = wire_get_bytes(in, MESSAGE_PROOF_MAX, &message->proof_size); break;
     }
 }
 

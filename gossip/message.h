@@ -8,7 +8,8 @@
 #define MESSAGE_HEADER_MAX 94u /* bytes of the longest packet header */
 #define MESSAGE_TOKEN_MAX 900u
 #define MESSAGE_REASON_MAX 160u
-#define MESSAGE_CHUNK_SIZE 900u /* of a checkpoint; the last may be shorter */
+#define MESSAGE_CHUNK_SIZE 700u /* of a checkpoint; the last may be shorter */
+#define MESSAGE_PROOF_MAX 320u  /* of a chunk: hashes on its way to the root (checkpoint.h) */
 #define MESSAGE_BUCKET_COUNT 64u
 #define MESSAGE_VERSION_SIZE 48u /* one record of MESSAGE_VERSIONS */
 #define MESSAGE_VERSIONS_MAX 20u /* records in one message */
@@ -42,7 +43,7 @@ enum message_kind {
     MESSAGE_VERSIONS = 15,   /* number: bucket; version.id and other: all of (id, other] is listed; bytes: records */
     MESSAGE_WANT = 16,       /* version: what I hold of this owner; send what is newer */
     MESSAGE_WANT_CHUNK = 17, /* version.{id, epoch, sequence}: a checkpoint; number: the chunk */
-    MESSAGE_CHUNK = 18,      /* the same, and bytes */
+    MESSAGE_CHUNK = 18,      /* the same, bytes, and the proof that they belong to the checkpoint */
     MESSAGE_SEEN_AT = 19,    /* address: where your packets come from */
     MESSAGE_PROOF = 20,      /* bytes: signature over the cookie that came with your packet (proof.c) */
     MESSAGE_RING = 26,       /* bytes: a signed key ring; over links only (ring.c) */
@@ -65,6 +66,8 @@ struct message {
     const uint8_t *key; /* GOSSIP_PUBLIC_KEY_SIZE bytes */
     const uint8_t *bytes;
     size_t size;
+    const uint8_t *proof;
+    size_t proof_size;
 };
 
 void header_put(struct wire_out *out, const struct packet_header *header);

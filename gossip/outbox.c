@@ -56,12 +56,12 @@ static void put_header(struct gossip *gossip, const struct packet *packet, struc
         .id = gossip->self->id,
         .epoch = gossip->self->epoch,
         .incarnation = gossip->self->incarnation,
-        .sequence = gossip->self->registry.sequence,
+        .sequence = registry_sequence(gossip->self->registry),
     };
     if (member && member->known) {
         header.holds_epoch = member->epoch;
         header.holds_incarnation = member->incarnation;
-        header.holds_sequence = member->registry.epoch == member->epoch ? member->registry.sequence : 0;
+        header.holds_sequence = registry_sequence(member->registry);
     }
     if (packet->to.family != ADDRESS_LINK) cookie_for(gossip, &packet->to, header.cookie);
     if (packet->to.family == ADDRESS_LINK)

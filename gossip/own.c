@@ -20,19 +20,16 @@
 
 bool own_sign_head(struct gossip *gossip) {
     struct member *self = gossip->self;
-    struct registry *log = &self->registry;
+    struct checkpoint *base = self->registry ? self->registry->base : NULL;
     struct head head = {
         .id = self->id,
         .epoch = self->epoch,
         .incarnation = self->incarnation + 1,
-        .sequence = log->sequence,
-        .checkpoint_sequence = log->base_sequence,
-        .checkpoint_size = log->base_size,
+        .sequence = registry_sequence(self->registry),
         .address = self->address,
         .leaving = self->leaving,
     };
-    registry_root(log, &gossip->crypto, head.checkpoint_root);
-    memcpy(head.checkpoint_chain, gossip->own.base_chain, sizeof head.checkpoint_chain);
+    checkpoint_name(base, &gossip->crypto, &head);
     memcpy(head.name, self->name, sizeof head.name);
     head.ring = self->ring;
     memcpy(head.ring_mark, self->ring_mark, sizeof head.ring_mark);
@@ -42,7 +39,7 @@ bool own_sign_head(struct gossip *gossip) {
     self->incarnation++;
     memcpy(self->head, bytes, size);
     self->head_size = size;
-    registry_set_base_head(log, bytes, size);
+    if (base) checkpoint_set_head(base, bytes, size);
     return true;
 }
 
@@ -52,8 +49,8 @@ static bool is_eager(const struct gossip *gossip) {
 
 /* Entries from `from` on; below the checkpoint the head, so that it is fetched. */
 static void write_entries(struct gossip *gossip, struct member *member, struct packet *packet, uint64_t from) {
-    const struct registry *log = &gossip->self->registry;
-    if (member->known_incarnation < gossip->self->incarnation || from <= log->base_sequence) {
+    const struct registry *log = gossip->self->registry;
+    if (member->known_incarnation < gossip->self->incarnation || from <= registry_base_sequence(log)) {
         struct message head = evidence_head_of(gossip->self);
         packet_add(gossip, packet, &head);
     }
@@ -108,15 +105,26 @@ void own_tell_head(struct gossip *gossip) {
 }
 
 static bool checkpoint_due(const struct gossip *gossip) {
-    const struct registry *log = &gossip->self->registry;
-    size_t bytes_max = log->base_size > 4096 ? log->base_size : 4096;
+    const struct registry *log = gossip->self->registry;
+    if (!log) return false;
+    size_t base_size = log->base ? rowset_encoded_size(&log->base->rows) : 0;
+    size_t bytes_max = base_size > 4096 ? base_size : 4096;
     return log->log_bytes > bytes_max || log->log_count >= gossip->limits.log_entries_max;
 }
 
 bool own_checkpoint(struct gossip *gossip) {
-    if (!registry_checkpoint(&gossip->self->registry)) return false;
-    memcpy(gossip->own.base_chain, gossip->self->registry.chain, sizeof gossip->own.base_chain);
-    return own_sign_head(gossip);
+    return registry_checkpoint(&gossip->self->registry, &gossip->rules, gossip->self->epoch) && own_sign_head(gossip);
+}
+
+static bool take_own(struct gossip *gossip, const uint8_t *bytes, size_t size) {
+    struct member *self = gossip->self;
+    struct registry_watch nobody = {0};
+    struct registry_rules rules = gossip->rules;
+    rules.limits = (struct registry_limits){UINT32_MAX / 8, UINT32_MAX / 2, UINT32_MAX / 8};
+    struct log_entry *entry = log_entry_new(registry_sequence(self->registry) + 1, bytes, size);
+    bool taken = entry && registry_apply(&self->registry, &rules, entry, &nobody) == REGISTRY_OK;
+    log_entry_unref(entry);
+    return taken;
 }
 
 /* The first draft becomes an entry. False when memory is short or signing failed: later again. */
@@ -130,15 +138,11 @@ static bool cut_one(struct gossip *gossip) {
     wire_put_uint(&body, 'E');
     wire_put_id(&body, &self->id);
     wire_put_uint(&body, self->epoch);
-    wire_put_uint(&body, self->registry.sequence + 1);
+    wire_put_uint(&body, registry_sequence(self->registry) + 1);
     wire_put_raw(&body, draft->ops, draft->size);
     assert(!body.failed);
     if (!gossip->crypto.sign(gossip->crypto.context, bytes, body.size, bytes + body.size)) return false;
-    struct registry_watch nobody = {0};
-    struct registry_limits no_limits = {UINT32_MAX / 8, UINT32_MAX / 2, UINT32_MAX / 8};
-    if (registry_apply(&self->registry, &gossip->crypto, &no_limits, bytes, body.size + GOSSIP_SIGNATURE_SIZE,
-                       &nobody) != REGISTRY_OK)
-        return false;
+    if (!take_own(gossip, bytes, body.size + GOSSIP_SIGNATURE_SIZE)) return false;
     gossip->own.draft_count--;
     memmove(gossip->own.drafts, gossip->own.drafts + 1, gossip->own.draft_count * sizeof *gossip->own.drafts);
     return true;
@@ -191,7 +195,7 @@ uint64_t own_change(struct gossip *gossip, enum gossip_row_kind kind, const char
     struct cover *cover = &own->covers[kind == GOSSIP_NEWPUB ? 0 : 1];
     bool done =
         put ? cover_put(cover, filter, size, on_shown, gossip) : cover_delete(cover, filter, size, on_shown, gossip);
-    uint64_t sequence = gossip->self->registry.sequence + own->draft_count;
+    uint64_t sequence = registry_sequence(gossip->self->registry) + own->draft_count;
     if (own->draft_count > 0 && gossip->now_ms >= own->next_cut_ms) cut(gossip);
     /* Sequence 0 means no memory, so a log that is still empty says 1. */
     return !done ? 0 : sequence == 0 ? 1 : sequence;
@@ -211,7 +215,7 @@ void own_heard(struct gossip *gossip, struct member *member) {
     const struct packet_header *header = gossip->header;
     const struct member *self = gossip->self;
     if (header->holds_epoch != self->epoch || header->holds_incarnation > self->incarnation ||
-        header->holds_sequence > self->registry.sequence)
+        header->holds_sequence > registry_sequence(self->registry))
         return;
     if (header->holds_incarnation > member->known_incarnation) member->known_incarnation = header->holds_incarnation;
     if (gossip->own.leaving && !gossip->own.left) check_left(gossip);
@@ -222,7 +226,7 @@ void own_heard(struct gossip *gossip, struct member *member) {
 }
 
 static bool lags(const struct gossip *gossip, const struct member *member) {
-    return member->known_sequence < gossip->self->registry.sequence ||
+    return member->known_sequence < registry_sequence(gossip->self->registry) ||
            member->known_incarnation < gossip->self->incarnation;
 }
 
@@ -302,16 +306,15 @@ void own_raise_epoch(struct gossip *gossip, uint64_t above) {
     struct member *self = gossip->self;
     if (above == UINT64_MAX || gossip->now_ms < gossip->own.cloned_until_ms) return;
     note_raise(gossip);
-    if (!registry_checkpoint(&self->registry)) return;
     /* Sequences go on, so that whoever waits for one is not misled; the new epoch begins with a checkpoint there. */
-    memcpy(gossip->own.base_chain, self->registry.chain, sizeof gossip->own.base_chain);
-    self->epoch = self->registry.epoch = above + 1;
+    if (!registry_checkpoint(&self->registry, &gossip->rules, above + 1)) return;
+    self->epoch = above + 1;
     self->incarnation = 0;
     for (size_t i = 0; i < gossip->members.count; i++) {
         gossip->members.items[i]->known_sequence = gossip->members.items[i]->known_incarnation = 0;
         gossip->members.items[i]->sent_sequence = 0;
     }
-    event_plain(gossip, GOSSIP_EPOCH, self, self->epoch, self->registry.sequence, "");
+    event_plain(gossip, GOSSIP_EPOCH, self, self->epoch, registry_sequence(self->registry), "");
     if (own_sign_head(gossip)) own_tell_head(gossip);
 }
 

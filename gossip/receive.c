@@ -86,7 +86,7 @@ static void complete(struct gossip *gossip) {
         evidence_answer_older(gossip, sender);
     bool lags = header->epoch > sender->epoch ||
                 (header->epoch == sender->epoch &&
-                 (header->incarnation > sender->incarnation || header->sequence > sender->registry.sequence));
+                 (header->incarnation > sender->incarnation || header->sequence > registry_sequence(sender->registry)));
     if (gossip->authentic && lags) repair_want(gossip, sender, sender);
     if (gossip->reply_open) {
         bool holds_old =

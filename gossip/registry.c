@@ -1,88 +1,229 @@
 #include "gossip/registry.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 /* The most operations one entry can hold: each takes four bytes at least. */
 #define OPS_MAX (ENTRY_BODY_MAX / 4)
+#define ROW_OVERHEAD 48u /* bytes of memory beside the filter */
 
-static void drop_log(struct registry *registry) {
-    for (size_t i = 0; i < registry->log_count; i++)
-        free(registry->log[i]);
-    registry->log_count = 0;
-    registry->log_bytes = 0;
+static const struct rowset no_rows;
+
+struct log_entry *log_entry_new(uint64_t sequence, const uint8_t *bytes, size_t size) {
+    struct log_entry *entry = malloc(sizeof *entry + size);
+    if (!entry) return NULL;
+    entry->refs = 1;
+    entry->sequence = sequence;
+    entry->size = size;
+    memcpy(entry->bytes, bytes, size);
+    return entry;
 }
 
-static void drop_window(struct registry *registry) {
-    for (size_t i = 0; i < REGISTRY_WINDOW; i++)
-        free(registry->window[i]);
-    memset(registry->window, 0, sizeof registry->window);
+void log_entry_unref(struct log_entry *entry) {
+    if (entry && --entry->refs == 0) free(entry);
 }
 
-void registry_free(struct registry *registry) {
-    drop_log(registry);
-    drop_window(registry);
-    for (size_t i = 0; i < STAGING_PER_OWNER; i++)
-        staging_free(&registry->staging[i]);
-    rows_free(&registry->rows);
+/* ---- what it is ---- */
+
+uint64_t registry_sequence(const struct registry *registry) {
+    return registry ? registry->at.sequence : 0;
+}
+
+uint64_t registry_base_sequence(const struct registry *registry) {
+    return registry ? registry->at.base_sequence : 0;
+}
+
+const struct rowset *registry_rows(const struct registry *registry) {
+    return registry ? &registry->rows : &no_rows;
+}
+
+const struct log_entry *registry_entry(const struct registry *registry, uint64_t sequence) {
+    if (!registry || sequence <= registry->at.base_sequence || sequence > registry->at.sequence) return NULL;
+    return registry->log[sequence - registry->at.base_sequence - 1];
+}
+
+/* The checkpoint shares its rows with ours but for those that the log changed, which are no more than the log is long.
+ */
+size_t registry_bytes(const struct registry *registry) {
+    if (!registry) return 0;
+    const struct rowset *base = registry->base ? &registry->base->rows : &no_rows;
+    size_t count = registry->rows.count > base->count ? registry->rows.count : base->count;
+    size_t bytes = registry->rows.bytes > base->bytes ? registry->rows.bytes : base->bytes;
+    return sizeof *registry + count * ROW_OVERHEAD + bytes + 2 * registry->log_bytes +
+           2 * CHECKPOINT_HASH_SIZE * (size_t)checkpoint_chunks(rowset_encoded_size(base));
+}
+
+enum registry_result registry_expects(const struct registry *registry, uint64_t sequence) {
+    if (sequence <= registry_sequence(registry)) return REGISTRY_REPEATED;
+    return sequence == registry_sequence(registry) + 1 ? REGISTRY_OK : REGISTRY_GAP;
+}
+
+/* ---- holders ---- */
+
+static void drop_log_up_to(struct registry *registry, uint64_t sequence) {
+    size_t gone = 0;
+    while (gone < registry->log_count && registry->log[gone]->sequence <= sequence) {
+        registry->log_bytes -= registry->log[gone]->size;
+        log_entry_unref(registry->log[gone++]);
+    }
+    registry->log_count -= gone;
+    if (gone > 0) memmove(registry->log, registry->log + gone, registry->log_count * sizeof(struct log_entry *));
+}
+
+void registry_unref(struct registry *registry) {
+    if (!registry || !shared_unref(&registry->shared)) return;
+    drop_log_up_to(registry, UINT64_MAX);
+    rowset_free(&registry->rows);
+    checkpoint_unref(registry->base);
     free(registry->log);
-    free(registry->base);
-    memset(registry, 0, sizeof *registry);
+    free(registry);
 }
 
-void registry_reset(struct registry *registry, uint64_t epoch) {
-    registry_free(registry);
-    registry->epoch = epoch;
+static uint64_t hash_of(const struct registry_place *at) {
+    return wire_load_u64(at->chain) ^ wire_load_u64(at->base_root) ^ wire_load_u64(at->id.bytes) ^
+           at->sequence * 0x9e3779b97f4a7c15u;
 }
 
-enum registry_result registry_expects(const struct registry *registry, const struct entry *entry) {
-    if (entry->epoch != registry->epoch) return REGISTRY_OTHER_EPOCH;
-    if (entry->sequence <= registry->sequence) return REGISTRY_REPEATED;
-    return entry->sequence == registry->sequence + 1 ? REGISTRY_OK : REGISTRY_GAP;
+static bool is_at(const struct shared *shared, const void *wanted) {
+    return memcmp(&((const struct registry *)(const void *)shared)->at, wanted, sizeof(struct registry_place)) == 0;
 }
 
-static struct log_entry *entry_new(const struct entry *entry, const uint8_t *bytes, size_t size) {
-    struct log_entry *kept = malloc(sizeof *kept + size);
-    if (!kept) return NULL;
-    kept->sequence = entry->sequence;
-    kept->size = size;
-    memcpy(kept->bytes, bytes, size);
-    return kept;
+/* A new reference to one that stands there already, or NULL. */
+static struct registry *find(const struct registry_rules *rules, const struct registry_place *at) {
+    return (struct registry *)(void *)shared_find(rules->pool, SHARED_REGISTRY, hash_of(at), is_at, at);
 }
 
-static bool reserve_log(struct registry *registry) {
-    if (registry->log_count < registry->log_room) return true;
-    size_t room = registry->log_room ? registry->log_room * 2 : 8;
-    struct log_entry **log = realloc(registry->log, room * sizeof *log);
-    if (!log) return false;
-    registry->log = log;
-    registry->log_room = room;
+static void take(struct registry **held, struct registry *other) {
+    registry_unref(*held);
+    *held = other;
+}
+
+static struct registry *copy(const struct registry *from) {
+    struct registry *made = calloc(1, sizeof *made);
+    if (!made) return NULL;
+    shared_init(&made->shared, SHARED_REGISTRY, 0);
+    made->log = malloc((from->log_count + 1) * sizeof(struct log_entry *));
+    if (!made->log) {
+        free(made);
+        return NULL;
+    }
+    made->at = from->at;
+    made->rows = rowset_share(&from->rows);
+    made->base = from->base;
+    if (made->base) made->base->refs++;
+    made->log_count = from->log_count;
+    made->log_room = from->log_count + 1;
+    made->log_bytes = from->log_bytes;
+    for (size_t i = 0; i < from->log_count; i++) {
+        made->log[i] = from->log[i];
+        made->log[i]->refs++;
+    }
+    return made;
+}
+
+/* Ours alone, to be changed, with room for one more entry. NULL: no memory, and nothing happened. */
+static struct registry *begin_change(struct registry **held) {
+    struct registry *registry = *held;
+    if (!registry || !shared_is_alone(&registry->shared)) {
+        const struct registry nothing = {0};
+        struct registry *made = copy(registry ? registry : &nothing);
+        if (!made) return NULL;
+        take(held, made);
+        return made;
+    }
+    if (registry->log_count == registry->log_room) {
+        size_t room = registry->log_room * 2 + 8;
+        struct log_entry **log = realloc(registry->log, room * sizeof(struct log_entry *));
+        if (!log) return NULL;
+        registry->log = log;
+        registry->log_room = room;
+    }
+    shared_withdraw(&registry->shared);
+    return registry;
+}
+
+static void end_change(struct registry *registry, const struct registry_place *at, const struct registry_rules *rules) {
+    registry->at = *at;
+    registry->shared.hash = hash_of(at);
+    shared_offer(rules->pool, &registry->shared);
+}
+
+static struct registry_place place_of(const struct registry *registry, const struct registry_rules *rules) {
+    if (registry) return registry->at;
+    struct registry_place beginning;
+    memset(&beginning, 0, sizeof beginning);
+    checkpoint_empty_root(&rules->crypto, beginning.base_root);
+    return beginning;
+}
+
+/* ---- rows ---- */
+
+static void tell(const struct registry_watch *watch, const struct rowset_row *row, bool active) {
+    if (watch->on_row) watch->on_row(watch->context, row->kind, row->filter, row->size, active);
+}
+
+/* Rows of one set that are not in the other. */
+static void tell_missing(const struct rowset *from, const struct rowset *in, bool active,
+                         const struct registry_watch *watch) {
+    struct rowset_walk walk;
+    struct rowset_row row;
+    if (!watch->on_row) return;
+    for (rowset_begin(from, &walk); rowset_next(&walk, &row);)
+        if (!rowset_has(in, row.kind, row.filter, row.size)) tell(watch, &row, active);
+}
+
+void registry_forget(struct registry **held, const struct registry_watch *watch) {
+    tell_missing(registry_rows(*held), &no_rows, false, watch);
+    take(held, NULL);
+}
+
+static enum rowset_result change(struct rowset *rows, const struct entry_op *op) {
+    return op->deletes ? rowset_delete(rows, op->kind, op->filter, op->size)
+                       : rowset_put(rows, op->kind, op->filter, op->size);
+}
+
+/* rows is only good for rowset_free when this says false: no memory. */
+static bool change_all(struct rowset *rows, const struct log_entry *kept) {
+    struct entry entry;
+    struct entry_op op;
+    entry_read(kept->bytes, kept->size, &entry);
+    while (entry_next(&entry, &op))
+        if (change(rows, &op) == ROWSET_NO_MEMORY) return false;
     return true;
 }
 
-/* Everything an entry needs is allocated before the first row changes. */
-static bool prepare(struct registry *registry, struct entry entry, struct row *made[OPS_MAX], size_t *made_count) {
-    struct entry_op op;
-    *made_count = 0;
-    while (entry_next(&entry, &op)) {
-        if (op.deletes) continue;
-        assert(*made_count < OPS_MAX);
-        struct row *row = row_new(op.kind, op.filter, op.size);
-        if (!row) goto fail;
-        made[(*made_count)++] = row;
-    }
-    if (rows_reserve(&registry->rows, *made_count) && reserve_log(registry)) return true;
-fail:
-    while (*made_count > 0)
-        free(made[--*made_count]);
+/* The last word on a filter counts: what came and went within one entry was never there. */
+static bool is_said_again(struct entry rest, const struct entry_op *op) {
+    struct entry_op later;
+    while (entry_next(&rest, &later))
+        if (later.kind == op->kind && later.size == op->size && memcmp(later.filter, op->filter, op->size) == 0)
+            return true;
     return false;
 }
 
-static bool within_limits(const struct registry *registry, const struct registry_limits *limits, struct entry entry,
-                          size_t size) {
-    size_t rows = registry->rows.count, bytes = registry->rows.bytes;
+static void tell_changes(const struct log_entry *kept, const struct rowset *before, const struct rowset *after,
+                         const struct registry_watch *watch) {
+    struct entry entry;
     struct entry_op op;
+    if (!watch->on_row) return;
+    entry_read(kept->bytes, kept->size, &entry);
+    while (entry_next(&entry, &op)) {
+        bool active = rowset_has(after, op.kind, op.filter, op.size);
+        struct rowset_row row = {op.kind, op.filter, op.size};
+        if (active != rowset_has(before, op.kind, op.filter, op.size) && !is_said_again(entry, &op))
+            tell(watch, &row, active);
+    }
+}
+
+/* ---- entries ---- */
+
+static bool within_limits(const struct registry *registry, const struct registry_limits *limits,
+                          const struct log_entry *kept) {
+    size_t rows = registry_rows(registry)->count, bytes = registry_rows(registry)->bytes;
+    size_t log_count = registry ? registry->log_count : 0, log_bytes = registry ? registry->log_bytes : 0;
+    struct entry entry;
+    struct entry_op op;
+    entry_read(kept->bytes, kept->size, &entry);
     while (entry_next(&entry, &op)) {
         if (op.deletes) continue;
         rows++;
@@ -90,280 +231,186 @@ static bool within_limits(const struct registry *registry, const struct registry
     }
     return rows <= 4 * (size_t)limits->rows_max + OPS_MAX &&
            bytes <= (size_t)limits->owner_bytes_max + ENTRY_BODY_MAX &&
-           registry->log_count < 4 * (size_t)limits->log_entries_max &&
-           registry->log_bytes + size <= (size_t)limits->owner_bytes_max + MESSAGE_BLOB_MAX;
+           log_count < 4 * (size_t)limits->log_entries_max &&
+           log_bytes + kept->size <= (size_t)limits->owner_bytes_max + MESSAGE_BLOB_MAX;
 }
 
-static void tell(const struct registry_watch *watch, const struct entry_op *op, bool active) {
-    if (watch->on_row) watch->on_row(watch->context, op->kind, op->filter, op->size, active);
-}
-
-static enum registry_result apply_next(struct registry *registry, const struct gossip_crypto *crypto,
-                                       const struct registry_limits *limits, struct entry entry, struct log_entry *kept,
-                                       const struct registry_watch *watch) {
-    struct row *made[OPS_MAX];
-    size_t made_count, used = 0;
-    if (!within_limits(registry, limits, entry, kept->size)) return REGISTRY_REFUSED;
-    if (!prepare(registry, entry, made, &made_count)) return REGISTRY_NO_MEMORY;
-    struct entry_op op;
-    while (entry_next(&entry, &op)) {
-        bool changed = op.deletes ? rows_delete(&registry->rows, op.kind, op.filter, op.size)
-                                  : rows_put_made(&registry->rows, made[used++]);
-        if (changed) tell(watch, &op, !op.deletes);
-    }
-    registry->log[registry->log_count++] = kept;
-    registry->log_bytes += kept->size;
-    registry->sequence = kept->sequence;
-    entry_chain(kept->bytes, kept->size, crypto, registry->chain);
-    return REGISTRY_OK;
-}
-
-/* What waited in the window and now follows. */
-static void apply_window(struct registry *registry, const struct gossip_crypto *crypto,
-                         const struct registry_limits *limits, const struct registry_watch *watch) {
-    for (;;) {
-        struct log_entry **slot = &registry->window[(registry->sequence + 1) % REGISTRY_WINDOW];
-        struct log_entry *kept = *slot;
-        if (!kept || kept->sequence != registry->sequence + 1) return;
-        struct entry entry;
-        bool readable = entry_read(kept->bytes, kept->size, &entry);
-        assert(readable);
-        enum registry_result result = apply_next(registry, crypto, limits, entry, kept, watch);
-        if (result != REGISTRY_OK) free(kept);
-        *slot = NULL;
-        if (result != REGISTRY_OK) return;
-    }
-}
-
-static enum registry_result keep_early(struct registry *registry, const struct entry *entry, const uint8_t *bytes,
-                                       size_t size) {
-    if (entry->sequence - registry->sequence > REGISTRY_WINDOW) return REGISTRY_GAP;
-    struct log_entry **slot = &registry->window[entry->sequence % REGISTRY_WINDOW];
-    if (*slot && (*slot)->sequence == entry->sequence) return REGISTRY_GAP;
-    struct log_entry *kept = entry_new(entry, bytes, size);
-    if (!kept) return REGISTRY_NO_MEMORY;
-    free(*slot);
-    *slot = kept;
-    return REGISTRY_GAP;
-}
-
-enum registry_result registry_apply(struct registry *registry, const struct gossip_crypto *crypto,
-                                    const struct registry_limits *limits, const uint8_t *bytes, size_t size,
-                                    const struct registry_watch *watch) {
+static struct registry_place place_after(const struct registry *registry, const struct registry_rules *rules,
+                                         const struct log_entry *kept) {
+    struct registry_place at = place_of(registry, rules);
     struct entry entry;
-    if (!entry_read(bytes, size, &entry)) return REGISTRY_REFUSED;
-    enum registry_result expected = registry_expects(registry, &entry);
-    if (expected == REGISTRY_GAP) return keep_early(registry, &entry, bytes, size);
+    entry_read(kept->bytes, kept->size, &entry);
+    at.id = entry.id;
+    at.epoch = entry.epoch;
+    at.sequence = entry.sequence;
+    entry_chain(kept->bytes, kept->size, &rules->crypto, at.chain);
+    return at;
+}
+
+enum registry_result registry_apply(struct registry **held, const struct registry_rules *rules, struct log_entry *entry,
+                                    const struct registry_watch *watch) {
+    enum registry_result expected = registry_expects(*held, entry->sequence);
     if (expected != REGISTRY_OK) return expected;
-    struct log_entry *kept = entry_new(&entry, bytes, size);
-    if (!kept) return REGISTRY_NO_MEMORY;
-    enum registry_result result = apply_next(registry, crypto, limits, entry, kept, watch);
-    if (result != REGISTRY_OK) {
-        free(kept);
-        return result;
+    if (!within_limits(*held, &rules->limits, entry)) return REGISTRY_REFUSED;
+    struct registry_place at = place_after(*held, rules, entry);
+    struct registry *known = find(rules, &at);
+    if (known) {
+        tell_changes(entry, registry_rows(*held), &known->rows, watch);
+        take(held, known);
+        return REGISTRY_OK;
     }
-    apply_window(registry, crypto, limits, watch);
-    return REGISTRY_OK;
-}
-
-static void drop_log_up_to(struct registry *registry, uint64_t sequence) {
-    size_t gone = 0;
-    while (gone < registry->log_count && registry->log[gone]->sequence <= sequence) {
-        registry->log_bytes -= registry->log[gone]->size;
-        free(registry->log[gone++]);
+    struct rowset rows = rowset_share(registry_rows(*held));
+    struct registry *registry = change_all(&rows, entry) ? begin_change(held) : NULL;
+    if (!registry) {
+        rowset_free(&rows);
+        return REGISTRY_NO_MEMORY;
     }
-    registry->log_count -= gone;
-    if (gone > 0) memmove(registry->log, registry->log + gone, registry->log_count * sizeof *registry->log);
-}
-
-void registry_set_base_head(struct registry *registry, const uint8_t *bytes, size_t size) {
-    assert(size <= HEAD_SIZE_MAX);
-    memcpy(registry->base_head, bytes, size);
-    registry->base_head_size = size;
-}
-
-static void set_base(struct registry *registry, uint8_t *base, size_t size, uint64_t sequence) {
-    free(registry->base);
-    registry->base = base;
-    registry->base_size = size;
-    registry->base_sequence = sequence;
-    drop_log_up_to(registry, sequence);
-}
-
-/* The state at an earlier sequence: the base and the log up to there. */
-static bool rows_at(const struct registry *registry, uint64_t sequence, struct rows *rows) {
-    if (rows_decode(registry->base, registry->base_size, SIZE_MAX, rows) != ROWS_DECODED) return false;
-    for (size_t i = 0; i < registry->log_count && registry->log[i]->sequence <= sequence; i++) {
-        struct entry entry;
-        struct entry_op op;
-        entry_read(registry->log[i]->bytes, registry->log[i]->size, &entry);
-        while (entry_next(&entry, &op)) {
-            if (op.deletes) {
-                rows_delete(rows, op.kind, op.filter, op.size);
-            } else if (rows_put(rows, op.kind, op.filter, op.size) == ROWS_NO_MEMORY) {
-                rows_free(rows);
-                return false;
-            }
-        }
-    }
-    return true;
-}
-
-/* Empty is encoded as one byte of memory, so that NULL means no memory. */
-static uint8_t *encode_new(const struct rows *rows, size_t *size) {
-    *size = rows_encoded_size(rows);
-    uint8_t *bytes = malloc(*size + 1);
-    if (bytes) rows_encode(rows, bytes);
-    return bytes;
-}
-
-static enum registry_result fold(struct registry *registry, const struct gossip_crypto *crypto,
-                                 const struct head *head) {
-    struct rows rows = {0};
-    if (!rows_at(registry, head->checkpoint_sequence, &rows)) return REGISTRY_NO_MEMORY;
-    size_t size;
-    uint8_t *base = encode_new(&rows, &size);
-    rows_free(&rows);
-    if (!base) return REGISTRY_NO_MEMORY;
-    uint8_t root[32];
-    crypto->sha256(crypto->context, base, size, root);
-    if (memcmp(root, head->checkpoint_root, sizeof root) != 0) {
-        free(base);
-        return REGISTRY_REFUSED;
-    }
-    set_base(registry, base, size, head->checkpoint_sequence);
-    return REGISTRY_OK;
-}
-
-static struct staging *stage(struct registry *registry, const struct head *head, const uint8_t *bytes, size_t size) {
-    struct staging *worst = NULL;
-    for (size_t i = 0; i < STAGING_PER_OWNER; i++) {
-        struct staging *staging = &registry->staging[i];
-        if (staging->used && staging->head.checkpoint_sequence == head->checkpoint_sequence) return staging;
-        bool better = !worst || (worst->used && (!staging->used || staging->size < worst->size));
-        worst = better ? staging : worst;
-    }
-    staging_free(worst);
-    worst->used = true;
-    worst->head = *head;
-    memcpy(worst->head_bytes, bytes, size);
-    worst->head_size = size;
-    return worst;
-}
-
-/* Rows of one set that are not in the other. */
-static void tell_missing(const struct rows *from, const struct rows *in, bool active,
-                         const struct registry_watch *watch) {
-    size_t index;
-    for (size_t i = 0; watch->on_row && i < from->count; i++) {
-        const struct row *row = from->items[i];
-        if (!rows_find(in, (enum gossip_row_kind)row->kind, row->filter, row->size, &index))
-            watch->on_row(watch->context, (enum gossip_row_kind)row->kind, row->filter, row->size, active);
-    }
-}
-
-static enum registry_result commit(struct registry *registry, struct staging *staging,
-                                   const struct gossip_crypto *crypto, const struct registry_limits *limits,
-                                   const struct registry_watch *watch) {
-    const struct head *head = &staging->head;
-    uint8_t root[32] = {0};
-    crypto->sha256(crypto->context, staging->bytes ? staging->bytes : root, staging->size, root);
-    struct rows rows = {0};
-    enum rows_decoded decoded =
-        memcmp(root, head->checkpoint_root, sizeof root) != 0
-            ? ROWS_MALFORMED
-            : rows_decode(staging->bytes, staging->size, 4 * (size_t)limits->rows_max + OPS_MAX, &rows);
-    if (decoded == ROWS_DECODE_NO_MEMORY) return REGISTRY_NO_MEMORY;
-    if (decoded == ROWS_MALFORMED) {
-        staging_free(staging);
-        return REGISTRY_REFUSED;
-    }
-    tell_missing(&registry->rows, &rows, false, watch);
-    tell_missing(&rows, &registry->rows, true, watch);
-    rows_free(&registry->rows);
+    tell_changes(entry, &registry->rows, &rows, watch);
+    rowset_free(&registry->rows);
     registry->rows = rows;
-    drop_log(registry);
-    set_base(registry, staging->bytes, staging->size, head->checkpoint_sequence);
-    registry_set_base_head(registry, staging->head_bytes, staging->head_size);
-    registry->sequence = head->checkpoint_sequence;
-    memcpy(registry->chain, head->checkpoint_chain, sizeof registry->chain);
-    staging->bytes = NULL;
-    staging_free(staging);
-    apply_window(registry, crypto, limits, watch);
+    registry->log[registry->log_count++] = entry;
+    registry->log_bytes += entry->size;
+    entry->refs++;
+    end_change(registry, &at, rules);
     return REGISTRY_OK;
 }
 
-/* Its owner signed another state at this sequence than we hold: two lives of it used one epoch, and we took entries of
- * both. */
-static bool contradicts(const struct registry *registry, const struct gossip_crypto *crypto, const struct head *head) {
-    uint8_t root[32] = {0};
-    if (head->checkpoint_sequence == registry->sequence)
-        return memcmp(registry->chain, head->checkpoint_chain, sizeof registry->chain) != 0;
-    if (head->checkpoint_sequence != registry->base_sequence || !registry->base) return false;
-    registry_root(registry, crypto, root);
-    return memcmp(root, head->checkpoint_root, sizeof root) != 0;
+/* ---- checkpoints ---- */
+
+static void set_base(struct registry *registry, struct checkpoint *base) {
+    checkpoint_unref(registry->base);
+    registry->base = base;
+    drop_log_up_to(registry, base->sequence);
 }
 
-static void forget_all(struct registry *registry, const struct registry_watch *watch) {
-    const struct rows none = {0};
-    tell_missing(&registry->rows, &none, false, watch);
-    registry_reset(registry, registry->epoch);
+/* The checkpoint at a sequence within the log: the base, and the log up to there. */
+static struct checkpoint *checkpoint_at(const struct registry *registry, const struct registry_rules *rules,
+                                        uint64_t sequence) {
+    struct rowset rows = rowset_share(registry->base ? &registry->base->rows : &no_rows);
+    uint8_t chain[8] = {0};
+    if (registry->base) memcpy(chain, registry->base->chain, sizeof chain);
+    struct checkpoint *made = NULL;
+    bool ok = true;
+    for (size_t i = 0; ok && i < registry->log_count && registry->log[i]->sequence <= sequence; i++) {
+        ok = change_all(&rows, registry->log[i]);
+        entry_chain(registry->log[i]->bytes, registry->log[i]->size, &rules->crypto, chain);
+    }
+    if (ok && sequence == registry->at.sequence) { /* so that its rows are those that we have, and not as many more */
+        rowset_free(&rows);
+        rows = rowset_share(&registry->rows);
+    }
+    if (ok) made = checkpoint_new(&rows, sequence, chain, &rules->crypto);
+    rowset_free(&rows);
+    return made;
 }
 
-enum registry_result registry_head(struct registry *registry, const struct gossip_crypto *crypto,
-                                   const struct registry_limits *limits, const struct head *head, const uint8_t *bytes,
-                                   size_t size, const struct registry_watch *watch) {
-    if (head->epoch != registry->epoch) return REGISTRY_OTHER_EPOCH;
-    if (head->checkpoint_size > limits->owner_bytes_max) return REGISTRY_REFUSED;
-    bool mixed = contradicts(registry, crypto, head);
-    if (!mixed && head->checkpoint_sequence > registry->base_sequence &&
-        head->checkpoint_sequence <= registry->sequence) {
-        enum registry_result result = fold(registry, crypto, head);
-        mixed = result == REGISTRY_REFUSED;
-        if (result != REGISTRY_OK && !mixed) return result;
+static bool is_same(const struct checkpoint *checkpoint, const struct head *head) {
+    return memcmp(checkpoint->root, head->checkpoint_root, sizeof checkpoint->root) == 0 &&
+           memcmp(checkpoint->chain, head->checkpoint_chain, sizeof checkpoint->chain) == 0;
+}
+
+static enum registry_result fold(struct registry **held, const struct registry_rules *rules, const struct head *head,
+                                 const uint8_t *bytes, size_t size) {
+    struct registry_place at = (*held)->at;
+    at.base_sequence = head->checkpoint_sequence;
+    memcpy(at.base_root, head->checkpoint_root, sizeof at.base_root);
+    struct registry *known = find(rules, &at);
+    if (known) {
+        take(held, known);
+        return REGISTRY_OK;
     }
-    if (mixed) forget_all(registry, watch);
-    if (head->checkpoint_sequence > registry->sequence) {
-        struct staging *staging = stage(registry, head, bytes, size);
-        return staging_complete(staging) ? commit(registry, staging, crypto, limits, watch) : REGISTRY_GAP;
+    struct checkpoint *base = checkpoint_at(*held, rules, head->checkpoint_sequence);
+    if (!base) return REGISTRY_NO_MEMORY;
+    bool same = is_same(base, head);
+    struct registry *registry = same ? begin_change(held) : NULL;
+    if (!registry) {
+        checkpoint_unref(base);
+        return same ? REGISTRY_NO_MEMORY : REGISTRY_MIXED;
     }
-    if (head->checkpoint_sequence < registry->base_sequence) return REGISTRY_REPEATED;
-    registry_set_base_head(registry, bytes, size);
+    checkpoint_set_head(base, bytes, size);
+    set_base(registry, base);
+    end_change(registry, &at, rules);
     return REGISTRY_OK;
 }
 
-enum registry_result registry_chunk(struct registry *registry, const struct gossip_crypto *crypto,
-                                    const struct registry_limits *limits, uint64_t checkpoint, uint64_t index,
-                                    const uint8_t *bytes, size_t size, const struct registry_watch *watch) {
-    struct staging *staging = NULL;
-    for (size_t i = 0; i < STAGING_PER_OWNER; i++) {
-        if (registry->staging[i].used && registry->staging[i].head.checkpoint_sequence <= registry->sequence)
-            staging_free(&registry->staging[i]); /* the log was quicker */
-        if (registry->staging[i].used && registry->staging[i].head.checkpoint_sequence == checkpoint)
-            staging = &registry->staging[i];
-    }
-    if (!staging) return REGISTRY_REPEATED;
-    switch (staging_complete(staging) ? STAGING_TAKEN : staging_add(staging, index, bytes, size)) {
-    case STAGING_USELESS: return REGISTRY_REPEATED;
-    case STAGING_NO_MEMORY: return REGISTRY_NO_MEMORY;
-    case STAGING_TAKEN: break;
-    }
-    return staging_complete(staging) ? commit(registry, staging, crypto, limits, watch) : REGISTRY_GAP;
+enum registry_result registry_head(struct registry **held, const struct registry_rules *rules, const struct head *head,
+                                   const uint8_t *bytes, size_t size) {
+    struct registry_place at = place_of(*held, rules);
+    if (head->checkpoint_size > rules->limits.owner_bytes_max) return REGISTRY_REFUSED;
+    if (head->checkpoint_sequence > at.sequence) return REGISTRY_GAP;
+    if (head->checkpoint_sequence < at.base_sequence) return REGISTRY_REPEATED;
+    if (head->checkpoint_sequence == at.sequence && memcmp(head->checkpoint_chain, at.chain, sizeof at.chain) != 0)
+        return REGISTRY_MIXED;
+    if (head->checkpoint_sequence > at.base_sequence) return fold(held, rules, head, bytes, size);
+    return memcmp(head->checkpoint_root, at.base_root, sizeof at.base_root) == 0 ? REGISTRY_OK : REGISTRY_MIXED;
 }
 
-bool registry_checkpoint(struct registry *registry) {
-    size_t size;
-    uint8_t *base = encode_new(&registry->rows, &size);
-    if (!base) return false;
-    set_base(registry, base, size, registry->sequence);
+/* Another state takes the place of all we have. */
+static void replace(struct registry **held, struct registry *other, const struct registry_watch *watch) {
+    tell_missing(registry_rows(*held), &other->rows, false, watch);
+    tell_missing(&other->rows, registry_rows(*held), true, watch);
+    take(held, other);
+}
+
+static struct registry *registry_at(struct checkpoint *base, const struct registry_place *at,
+                                    const struct registry_rules *rules) {
+    const struct registry nothing = {0};
+    struct registry *made = copy(&nothing);
+    if (!made) return NULL;
+    base->refs++;
+    made->base = base;
+    made->rows = rowset_share(&base->rows);
+    end_change(made, at, rules);
+    return made;
+}
+
+enum registry_result registry_commit(struct registry **held, const struct registry_rules *rules,
+                                     const struct head *head, const uint8_t *head_bytes, size_t head_size,
+                                     const uint8_t *bytes, const struct registry_watch *watch) {
+    struct registry_place at = {.id = head->id,
+                                .epoch = head->epoch,
+                                .sequence = head->checkpoint_sequence,
+                                .base_sequence = head->checkpoint_sequence};
+    memcpy(at.chain, head->checkpoint_chain, sizeof at.chain);
+    memcpy(at.base_root, head->checkpoint_root, sizeof at.base_root);
+    struct registry *known = find(rules, &at);
+    if (known) {
+        replace(held, known, watch);
+        return REGISTRY_OK;
+    }
+    struct rowset rows = {0};
+    size_t rows_max = 4 * (size_t)rules->limits.rows_max + OPS_MAX;
+    switch (rowset_decode(bytes, (size_t)head->checkpoint_size, rows_max, &rows)) {
+    case ROWSET_MALFORMED: return REGISTRY_REFUSED;
+    case ROWSET_DECODE_NO_MEMORY: return REGISTRY_NO_MEMORY;
+    case ROWSET_DECODED: break;
+    }
+    struct checkpoint *base = checkpoint_new(&rows, head->checkpoint_sequence, at.chain, &rules->crypto);
+    bool same = base && is_same(base, head); /* an empty one came without chunks that would have shown it */
+    struct registry *made = same ? registry_at(base, &at, rules) : NULL;
+    if (made) {
+        checkpoint_set_head(base, head_bytes, head_size);
+        replace(held, made, watch);
+    }
+    enum registry_result result = made ? REGISTRY_OK : base && !same ? REGISTRY_REFUSED : REGISTRY_NO_MEMORY;
+    checkpoint_unref(base);
+    rowset_free(&rows);
+    return result;
+}
+
+bool registry_checkpoint(struct registry **held, const struct registry_rules *rules, uint64_t epoch) {
+    if (!*held) return true; /* nothing was published: sequence 0 of any epoch */
+    struct checkpoint *base = checkpoint_new(&(*held)->rows, (*held)->at.sequence, (*held)->at.chain, &rules->crypto);
+    struct registry *registry = base ? begin_change(held) : NULL;
+    if (!registry) {
+        checkpoint_unref(base);
+        return false;
+    }
+    struct registry_place at = registry->at;
+    at.epoch = epoch;
+    at.base_sequence = base->sequence;
+    memcpy(at.base_root, base->root, sizeof at.base_root);
+    set_base(registry, base);
+    end_change(registry, &at, rules);
     return true;
-}
-
-void registry_root(const struct registry *registry, const struct gossip_crypto *crypto, uint8_t root[32]) {
-    crypto->sha256(crypto->context, registry->base ? registry->base : root, registry->base_size, root);
-}
-
-const struct log_entry *registry_entry(const struct registry *registry, uint64_t sequence) {
-    if (sequence <= registry->base_sequence || sequence > registry->sequence) return NULL;
-    return registry->log[sequence - registry->base_sequence - 1];
 }

@@ -9,12 +9,13 @@
 #define SERVE_AT_ONCE 4u /* owners answered in full to one list of versions; of the others only the version */
 #define CHUNKS_AHEAD 4u
 #define CHUNK_RETRY_MS 250u
+#define HIDDEN_RETRY_MS 5000u /* while its owner is away */
 
 struct version repair_version_of(const struct member *member) {
     struct version version = {.id = member->id, .epoch = member->epoch, .incarnation = member->incarnation};
-    if (member->registry.epoch == member->epoch) {
-        version.sequence = member->registry.sequence;
-        memcpy(version.chain, member->registry.chain, sizeof version.chain);
+    if (member->registry) {
+        version.sequence = member->registry->at.sequence;
+        memcpy(version.chain, member->registry->at.chain, sizeof version.chain);
     }
     return version;
 }
@@ -80,19 +81,22 @@ void repair_want(struct gossip *gossip, struct member *member, struct member *fr
         send_one(gossip, from, &want);
 }
 
+static void tell_base(struct gossip *gossip, const struct checkpoint *base) {
+    struct message head = {.kind = MESSAGE_HEAD, .bytes = base->head, .size = base->head_size};
+    if (base->head_size > 0) reply_add(gossip, &head);
+}
+
 /* What is newer than this, in answer to the packet in hand. */
 static void serve(struct gossip *gossip, const struct member *member, const struct version *held) {
-    const struct registry *registry = &member->registry;
+    const struct registry *registry = member->registry;
     if ((!member->known && !member->self) || member->head_size == 0) return;
     if (member->epoch > held->epoch || (member->epoch == held->epoch && member->incarnation > held->incarnation)) {
         struct message head = evidence_head_of(member);
         reply_add(gossip, &head);
     }
     uint64_t sequence = held->epoch == member->epoch ? held->sequence : 0;
-    if (registry->epoch != member->epoch) return;
-    if (sequence < registry->base_sequence) {
-        struct message base = {.kind = MESSAGE_HEAD, .bytes = registry->base_head, .size = registry->base_head_size};
-        reply_add(gossip, &base);
+    if (sequence < registry_base_sequence(registry)) {
+        tell_base(gossip, registry->base);
         return;
     }
     for (uint64_t next = sequence + 1; next <= sequence + ENTRIES_PER_WANT; next++) {
@@ -129,7 +133,8 @@ void repair_on_have(struct gossip *gossip, const struct message *message) {
 
 static void on_own_entry(struct gossip *gossip, const struct entry *entry, const struct message *message) {
     struct member *self = gossip->self;
-    if (entry->epoch < self->epoch || (entry->epoch == self->epoch && entry->sequence <= self->registry.sequence))
+    if (entry->epoch < self->epoch ||
+        (entry->epoch == self->epoch && entry->sequence <= registry_sequence(self->registry)))
         return;
     if (!proof_may_check(gossip)) return;
     if (signed_verify(message->bytes, message->size, &gossip->crypto, self->public_key))
@@ -138,7 +143,8 @@ static void on_own_entry(struct gossip *gossip, const struct entry *entry, const
         gossip->counters.bad_signature++;
 }
 
-static void take_entry(struct gossip *gossip, struct member *member, const struct message *message) {
+static void take_entry(struct gossip *gossip, struct member *member, const struct entry *entry,
+                       const struct message *message) {
     bool from_owner = member == gossip->sender;
     struct event_rows rows = {gossip, member};
     struct registry_watch watch = {event_row, &rows};
@@ -147,8 +153,8 @@ static void take_entry(struct gossip *gossip, struct member *member, const struc
         gossip->counters.bad_signature++;
         return;
     }
-    enum registry_result result = registry_apply(&member->registry, &gossip->crypto, &gossip->registry_limits,
-                                                 message->bytes, message->size, &watch);
+    enum registry_result result = transfers_entry(&gossip->transfers, &member->registry, &gossip->rules, entry,
+                                                  message->bytes, message->size, &watch);
     if (result == REGISTRY_OK) {
         gossip->counters.entries_received++;
         rumors_entry(gossip, member,
@@ -175,19 +181,19 @@ void repair_on_entry(struct gossip *gossip, const struct message *message) {
         identity_ask(gossip, member);
         return;
     }
-    switch (registry_expects(&member->registry, &entry)) {
-    case REGISTRY_OTHER_EPOCH:
+    if (entry.epoch != member->epoch) {
         if (entry.epoch > member->epoch) repair_want(gossip, member, gossip->sender);
         return;
-    case REGISTRY_REPEATED:
-        gossip->counters.entries_repeated++;
-        if (member == gossip->sender)
-            reply_acknowledge(gossip);
-        else
-            rumors_say_had(gossip, member);
-        return;
-    default: take_entry(gossip, member, message);
     }
+    if (registry_expects(member->registry, entry.sequence) != REGISTRY_REPEATED) {
+        take_entry(gossip, member, &entry, message);
+        return;
+    }
+    gossip->counters.entries_repeated++;
+    if (member == gossip->sender)
+        reply_acknowledge(gossip);
+    else
+        rumors_say_had(gossip, member);
 }
 
 /* ---- checkpoints ---- */
@@ -212,8 +218,9 @@ static void ask_chunks(struct gossip *gossip, struct member *member, struct stag
 }
 
 static void ask_all_chunks(struct gossip *gossip, struct member *member, struct member *from) {
-    for (size_t i = 0; from && i < STAGING_PER_OWNER; i++)
-        if (member->registry.staging[i].used) ask_chunks(gossip, member, &member->registry.staging[i], from);
+    struct transfer *transfer = transfers_find(&gossip->transfers, &member->id);
+    for (size_t i = 0; transfer && from && i < TRANSFER_STAGINGS; i++)
+        if (transfer->staging[i].used) ask_chunks(gossip, member, &transfer->staging[i], from);
 }
 
 void repair_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
@@ -221,46 +228,45 @@ void repair_head(struct gossip *gossip, struct member *member, const struct head
     struct event_rows rows = {gossip, member};
     struct registry_watch watch = {event_row, &rows};
     enum registry_result result =
-        registry_head(&member->registry, &gossip->crypto, &gossip->registry_limits, head, bytes, size, &watch);
+        transfers_head(&gossip->transfers, &member->registry, &gossip->rules, head, bytes, size, &watch);
     if (result == REGISTRY_GAP)
         ask_all_chunks(gossip, member, gossip->sender ? gossip->sender : member);
     else if (result == REGISTRY_REFUSED)
         event_plain(gossip, GOSSIP_WARNING, member, member->epoch, head->checkpoint_sequence,
                     "a checkpoint is over our limits; it is ignored");
-    if (head->sequence > member->registry.sequence && result == REGISTRY_OK)
+    if (head->sequence > registry_sequence(member->registry) && result == REGISTRY_OK)
         repair_want(gossip, member, gossip->sender);
 }
 
 void repair_on_want_chunk(struct gossip *gossip, const struct message *message) {
     const struct member *member = members_find(gossip, &message->version.id);
     if (!member || (!member->known && !member->self)) return;
-    const struct registry *registry = &member->registry;
-    if (message->version.epoch != registry->epoch || message->version.sequence != registry->base_sequence) {
-        if (registry->base_head_size > 0 && registry->base_sequence > 0) {
-            struct message base = {
-                .kind = MESSAGE_HEAD, .bytes = registry->base_head, .size = registry->base_head_size};
-            reply_add(gossip, &base);
-        }
+    const struct checkpoint *base = member->registry ? member->registry->base : NULL;
+    if (!base) return;
+    if (message->version.epoch != member->epoch || message->version.sequence != base->sequence) {
+        tell_base(gossip, base);
         return;
     }
-    if (message->number >= (registry->base_size + MESSAGE_CHUNK_SIZE - 1) / MESSAGE_CHUNK_SIZE) return;
-    size_t from = (size_t)message->number * MESSAGE_CHUNK_SIZE, left = registry->base_size - from;
+    if (message->number >= checkpoint_chunks(rowset_encoded_size(&base->rows))) return;
+    struct checkpoint_chunk read;
+    checkpoint_read(base, message->number, &read);
     struct message chunk = *message;
     chunk.kind = MESSAGE_CHUNK;
-    chunk.bytes = registry->base + from;
-    chunk.size = left < MESSAGE_CHUNK_SIZE ? left : MESSAGE_CHUNK_SIZE;
+    chunk.bytes = read.bytes;
+    chunk.size = read.size;
+    chunk.proof = read.proof;
+    chunk.proof_size = read.proof_size;
     reply_add(gossip, &chunk);
     gossip->counters.checkpoints_sent += message->number == 0;
 }
 
 void repair_on_chunk(struct gossip *gossip, const struct message *message) {
     struct member *member = members_find(gossip, &message->version.id);
-    if (!member || !member->known || message->version.epoch != member->registry.epoch) return;
+    if (!member || !member->known || message->version.epoch != member->epoch) return;
     struct event_rows rows = {gossip, member};
     struct registry_watch watch = {event_row, &rows};
     enum registry_result result =
-        registry_chunk(&member->registry, &gossip->crypto, &gossip->registry_limits, message->version.sequence,
-                       message->number, message->bytes, message->size, &watch);
+        transfers_chunk(&gossip->transfers, &member->registry, &gossip->rules, message, &watch);
     if (result == REGISTRY_GAP) ask_all_chunks(gossip, member, gossip->sender);
     if (result != REGISTRY_OK) return;
     gossip->counters.checkpoints_received++;
@@ -270,12 +276,15 @@ void repair_on_chunk(struct gossip *gossip, const struct message *message) {
     if (member == gossip->sender) reply_acknowledge(gossip);
 }
 
-static void retry_chunks(struct gossip *gossip, struct member *member) {
-    for (size_t i = 0; i < STAGING_PER_OWNER; i++) {
-        struct staging *staging = &member->registry.staging[i];
+static void retry_chunks(struct gossip *gossip, struct transfer *transfer) {
+    struct member *member = members_find(gossip, &transfer->id);
+    for (size_t i = 0; member && i < TRANSFER_STAGINGS; i++) {
+        struct staging *staging = &transfer->staging[i];
         if (!staging->used || gossip->now_ms < staging->retry_ms) continue;
+        staging->retry_ms = gossip->now_ms + HIDDEN_RETRY_MS;
+        if (!member_is_visible(member)) continue; /* what came is kept: it may return */
         struct member *other = NULL;
-        bool ask_owner = member_is_visible(member) && chance_below(&gossip->chance, 2) == 0;
+        bool ask_owner = chance_below(&gossip->chance, 2) == 0;
         if (ask_owner || members_pick(gossip, &other, 1, member) == 0) other = member;
         staging->asked_up_to = 0;
         ask_chunks(gossip, member, staging, other);
@@ -360,7 +369,8 @@ static void compare_self(struct gossip *gossip, const struct version *theirs) {
         reply_add(gossip, &want);
         return;
     }
-    if (is_mixed(theirs, &own) && gossip->self->registry.base_sequence < own.sequence && own_checkpoint(gossip))
+    if (is_mixed(theirs, &own) && registry_base_sequence(gossip->self->registry) < own.sequence &&
+        own_checkpoint(gossip))
         own_tell_head(gossip);
     if (is_newer(&own, theirs)) serve(gossip, gossip->self, theirs);
 }
@@ -416,8 +426,8 @@ void repair_on_versions(struct gossip *gossip, const struct message *message) {
 }
 
 void repair_tick(struct gossip *gossip) {
-    for (size_t i = 0; i < gossip->members.count; i++)
-        retry_chunks(gossip, gossip->members.items[i]);
+    for (struct transfer *transfer = gossip->transfers.all; transfer; transfer = transfers_next(transfer))
+        retry_chunks(gossip, transfer);
     if (gossip->now_ms < gossip->next_sync_ms) return;
     uint32_t interval = gossip->limits.anti_entropy_ms;
     gossip->next_sync_ms = gossip->now_ms + interval * 3 / 4 + chance_below(&gossip->chance, interval / 2 + 1);
@@ -427,9 +437,8 @@ void repair_tick(struct gossip *gossip) {
 
 uint64_t repair_deadline_ms(const struct gossip *gossip) {
     uint64_t deadline = gossip->next_sync_ms;
-    for (size_t i = 0; i < gossip->members.count; i++)
-        for (size_t j = 0; j < STAGING_PER_OWNER; j++)
-            if (gossip->members.items[i]->registry.staging[j].used)
-                deadline = earlier(deadline, gossip->members.items[i]->registry.staging[j].retry_ms);
+    for (struct transfer *transfer = gossip->transfers.all; transfer; transfer = transfers_next(transfer))
+        for (size_t i = 0; i < TRANSFER_STAGINGS; i++)
+            if (transfer->staging[i].used) deadline = earlier(deadline, transfer->staging[i].retry_ms);
     return deadline;
 }

@@ -51,7 +51,7 @@ void rumors_on_had(struct gossip *gossip, const struct message *message) {
     struct member *member = members_find(gossip, &message->version.id);
     if (!member || message->version.epoch != member->epoch || !gossip->source_proven) return;
     if (message->version.incarnation >= member->incarnation) member->rumor.head_had++;
-    if (message->version.sequence >= member->registry.sequence) member->rumor.entry_had++;
+    if (message->version.sequence >= registry_sequence(member->registry)) member->rumor.entry_had++;
 }
 
 void rumors_wake(struct gossip *gossip) {
@@ -82,7 +82,7 @@ static void write_rumor(struct gossip *gossip, struct packet *packet, struct mem
     }
     if (rumor->entry_sends > 0) {
         rumor->entry_sends--;
-        const struct log_entry *entry = registry_entry(&about->registry, about->registry.sequence);
+        const struct log_entry *entry = registry_entry(about->registry, registry_sequence(about->registry));
         if (rumor->entry_had < HAD_ENOUGH && entry) {
             struct message message = {.kind = MESSAGE_ENTRY, .bytes = entry->bytes, .size = entry->size};
             packet_add(gossip, packet, &message);

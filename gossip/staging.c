@@ -16,11 +16,11 @@ void staging_free(struct staging *staging) {
 }
 
 uint64_t staging_chunks(const struct staging *staging) {
-    return (staging->head.checkpoint_size + MESSAGE_CHUNK_SIZE - 1) / MESSAGE_CHUNK_SIZE;
+    return checkpoint_chunks(staging->head.checkpoint_size);
 }
 
 uint64_t staging_next(const struct staging *staging) {
-    return (staging->size + MESSAGE_CHUNK_SIZE - 1) / MESSAGE_CHUNK_SIZE;
+    return checkpoint_chunks(staging->size);
 }
 
 bool staging_complete(const struct staging *staging) {
@@ -28,8 +28,7 @@ bool staging_complete(const struct staging *staging) {
 }
 
 static size_t chunk_size(const struct staging *staging, uint64_t index) {
-    uint64_t left = staging->head.checkpoint_size - index * MESSAGE_CHUNK_SIZE;
-    return left < MESSAGE_CHUNK_SIZE ? (size_t)left : MESSAGE_CHUNK_SIZE;
+    return checkpoint_chunk_size(staging->head.checkpoint_size, index);
 }
 
 static bool append(struct staging *staging, const uint8_t *bytes, size_t size) {
@@ -45,14 +44,17 @@ static bool append(struct staging *staging, const uint8_t *bytes, size_t size) {
     return true;
 }
 
+bool staging_wants(const struct staging *staging, uint64_t index) {
+    uint64_t next = staging_next(staging);
+    if (index < next || index >= staging_chunks(staging) || index > next + STAGING_WINDOW) return false;
+    return index == next || !staging->early[index % STAGING_WINDOW];
+}
+
 enum staging_result staging_add(struct staging *staging, uint64_t index, const uint8_t *bytes, size_t size) {
     uint64_t next = staging_next(staging);
-    if (index < next || index >= staging_chunks(staging) || index > next + STAGING_WINDOW ||
-        size != chunk_size(staging, index))
-        return STAGING_USELESS;
+    if (!staging_wants(staging, index) || size != chunk_size(staging, index)) return STAGING_USELESS;
     if (index > next) {
         uint8_t **slot = &staging->early[index % STAGING_WINDOW];
-        if (*slot) return STAGING_USELESS;
         *slot = malloc(size);
         if (!*slot) return STAGING_NO_MEMORY;
         memcpy(*slot, bytes, size);

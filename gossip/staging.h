@@ -1,12 +1,10 @@
-/* A checkpoint on its way: chunks in order, with a small window for those that came early. Memory grows with what
- * arrived, never with what was promised. Kept per (epoch, T): an owner that writes a new checkpoint, or dies, in the
- * middle does not make the older transfer worthless. */
+/* A checkpoint on its way: chunks in order, with a small window for those that came early. Each was checked against the
+ * root before it is given. Memory grows with what arrived, never with what was promised. */
 #ifndef GOSSIP_STAGING_H
 #define GOSSIP_STAGING_H
 
-#include "gossip/signed.h"
+#include "gossip/checkpoint.h"
 
-#define STAGING_PER_OWNER 2u
 #define STAGING_WINDOW 8u
 
 struct staging {
@@ -25,6 +23,8 @@ void staging_free(struct staging *staging);
 uint64_t staging_chunks(const struct staging *staging); /* in all */
 uint64_t staging_next(const struct staging *staging);   /* the first not in bytes */
 bool staging_complete(const struct staging *staging);
+/* Is it of use now? So that what comes again is not even checked. */
+bool staging_wants(const struct staging *staging, uint64_t index);
 enum staging_result { STAGING_TAKEN, STAGING_USELESS, STAGING_NO_MEMORY };
 enum staging_result staging_add(struct staging *staging, uint64_t index, const uint8_t *bytes, size_t size);
 

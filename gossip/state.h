@@ -6,10 +6,10 @@
 #include "gossip/carrier.h"
 #include "gossip/chance.h"
 #include "gossip/cover.h"
-#include "gossip/registry.h"
 #include "gossip/seal.h"
 #include "gossip/shared.h"
 #include "gossip/suspicion.h"
+#include "gossip/transfer.h"
 
 #define BOOTSTRAP_MAX 64u
 #define REMEMBERED_MAX 64u
@@ -101,7 +101,7 @@ struct member {
         uint64_t until_ms;
     } accused[ACCUSED_MAX];
 
-    struct registry registry;
+    struct registry *registry; /* of this epoch; NULL: nothing published. What is on its way: gossip->transfers */
 };
 
 struct members {
@@ -177,7 +177,6 @@ struct own {
     uint64_t next_cut_ms;
     bool left, leaving;
     uint64_t leave_deadline_ms;
-    uint8_t base_chain[8]; /* chain hash at our checkpoint */
     struct gossip_address seen_at;
     uint64_t seen_changed_ms;
     bool advertise_fixed;
@@ -199,9 +198,10 @@ struct ring {
 
 struct gossip {
     struct gossip_limits limits;
-    struct registry_limits registry_limits;
+    struct registry_rules rules;
     struct gossip_crypto crypto;
     struct gossip_shared *shared; /* NULL: none */
+    struct transfers transfers;   /* repair.c */
     struct seal seal;
     struct ring ring;
     struct chance chance;

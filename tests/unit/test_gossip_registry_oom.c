@@ -7,24 +7,45 @@ static void an_entry_is_applied_wholly_or_not_at_all(void **unused) {
     (void)unused;
     for (long n = 0;; n++) {
         struct fixture_owner owner;
-        struct registry replica = {0};
+        struct fixture_replica replica = {0};
         fixture_init(&owner);
-        registry_reset(&replica, 1);
-        for (int i = 0; i < 20; i++) {
+        for (int i = 0; i < 30; i++) {
             char op[16];
-            snprintf(op, sizeof op, "+k/%d", i);
+            snprintf(op, sizeof op, "%ck/%d", i < 20 ? '+' : '-', i % 20 * 7 % 20);
             fixture_say(&owner, op);
         }
         shortage_after(n);
-        for (uint64_t i = 1; i <= 20; i++) {
+        for (uint64_t i = 1; i <= 30; i++) {
             enum registry_result result = fixture_offer(&replica, &owner, i);
-            assert_int_equal(replica.rows.count, replica.sequence);
+            uint64_t sequence = registry_sequence(replica.registry);
+            assert_int_equal(registry_rows(replica.registry)->count, sequence <= 20 ? sequence : 40 - sequence);
             if (result == REGISTRY_NO_MEMORY) assert_int_equal(fixture_offer(&replica, &owner, i), REGISTRY_OK);
         }
         shortage_over();
-        assert_true(fixture_same_rows(&replica, &owner.registry));
-        registry_free(&replica);
-        registry_free(&owner.registry);
+        assert_true(fixture_agrees(&replica, &owner));
+        fixture_end(&replica);
+        registry_unref(owner.registry);
+        if (!shortage.failed) break;
+    }
+}
+
+static void an_entry_that_came_early_may_find_no_memory(void **unused) {
+    (void)unused;
+    for (long n = 0;; n++) {
+        struct fixture_owner owner;
+        struct fixture_replica replica = {0};
+        fixture_init(&owner);
+        for (int i = 0; i < 4; i++)
+            fixture_say(&owner, i % 2 ? "-a" : "+a");
+        shortage_after(n);
+        for (uint64_t i = 4; i > 0; i--)
+            fixture_offer(&replica, &owner, i);
+        for (uint64_t i = 1; i <= 4; i++)
+            fixture_offer(&replica, &owner, i);
+        shortage_over();
+        assert_true(fixture_agrees(&replica, &owner));
+        fixture_end(&replica);
+        registry_unref(owner.registry);
         if (!shortage.failed) break;
     }
 }
@@ -33,12 +54,8 @@ static void a_checkpoint_survives_any_failed_allocation(void **unused) {
     (void)unused;
     for (long n = 0;; n++) {
         struct fixture_owner owner;
-        struct registry replica = {0}, follower = {0};
-        struct head head;
-        uint8_t bytes[HEAD_SIZE_MAX];
+        struct fixture_replica replica = {0}, follower = {0};
         fixture_init(&owner);
-        registry_reset(&replica, 1);
-        registry_reset(&follower, 1);
         for (int i = 0; i < 40; i++) {
             char op[80];
             snprintf(op, sizeof op, "+a/filter/that/takes/some/room/so/that/there/are/chunks/%d", i);
@@ -46,28 +63,25 @@ static void a_checkpoint_survives_any_failed_allocation(void **unused) {
             fixture_offer(&follower, &owner, (uint64_t)i + 1);
         }
         fixture_checkpoint(&owner);
-        size_t size = fixture_head(&owner, &head, bytes);
         shortage_after(n);
-        registry_head(&replica, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody);
+        if (fixture_offer_head(&replica, &owner) == REGISTRY_NO_MEMORY)
+            assert_int_equal(fixture_offer_head(&replica, &owner), REGISTRY_GAP);
         enum registry_result result = REGISTRY_GAP;
         for (int tries = 0; result != REGISTRY_OK; tries++) {
             assert_true(tries < 100);
-            assert_int_equal(replica.rows.count, 0);
-            for (uint64_t i = staging_chunks(&replica.staging[0]); result != REGISTRY_OK && i-- > 0;)
+            assert_null(replica.registry);
+            for (uint64_t i = fixture_chunks(&owner); result != REGISTRY_OK && i-- > 0;)
                 result = fixture_offer_chunk(&replica, &owner, i);
         }
-        if (registry_head(&follower, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody) ==
-            REGISTRY_NO_MEMORY)
-            assert_int_equal(
-                registry_head(&follower, &owner.crypto, &fixture_limits, &head, bytes, size, &fixture_nobody),
-                REGISTRY_OK);
+        if (fixture_offer_head(&follower, &owner) == REGISTRY_NO_MEMORY)
+            assert_int_equal(fixture_offer_head(&follower, &owner), REGISTRY_OK);
         shortage_over();
-        assert_int_equal(follower.log_count, 0);
-        assert_true(fixture_same_rows(&replica, &owner.registry));
-        assert_true(fixture_same_rows(&follower, &owner.registry));
-        registry_free(&replica);
-        registry_free(&follower);
-        registry_free(&owner.registry);
+        assert_int_equal(follower.registry->log_count, 0);
+        assert_true(fixture_agrees(&replica, &owner));
+        assert_true(fixture_agrees(&follower, &owner));
+        fixture_end(&replica);
+        fixture_end(&follower);
+        registry_unref(owner.registry);
         if (!shortage.failed) break;
     }
 }
@@ -132,6 +146,7 @@ static void brokers_short_of_memory_agree_once_they_have_it(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_entry_is_applied_wholly_or_not_at_all),
+        cmocka_unit_test(an_entry_that_came_early_may_find_no_memory),
         cmocka_unit_test(a_checkpoint_survives_any_failed_allocation),
         cmocka_unit_test(starting_fails_cleanly),
         cmocka_unit_test(brokers_short_of_memory_agree_once_they_have_it),
