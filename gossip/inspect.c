@@ -4,8 +4,16 @@
 
 #include <string.h>
 
-static void look_at(const struct member *member, struct gossip_inspected *out) {
-    const struct registry *log = &member->registry;
+static size_t staged_bytes(const struct gossip *gossip, const struct member *member) {
+    const struct transfer *transfer = transfers_find(&gossip->transfers, &member->id);
+    size_t bytes = 0;
+    for (size_t i = 0; transfer && i < TRANSFER_STAGINGS; i++)
+        bytes += transfer->staging[i].size;
+    return bytes;
+}
+
+static void look_at(const struct gossip *gossip, const struct member *member, struct gossip_inspected *out) {
+    const struct registry *log = member->registry;
     *out = (struct gossip_inspected){
         .id = member->id,
         .state = member->state,
@@ -19,35 +27,34 @@ static void look_at(const struct member *member, struct gossip_inspected *out) {
         .accused_incarnation = member->accused_incarnation,
         .down_epoch = member->down_epoch,
         .down_incarnation = member->down_incarnation,
-        .log_epoch = log->epoch,
-        .sequence = log->sequence,
-        .base_sequence = log->base_sequence,
-        .row_count = log->rows.count,
-        .row_bytes = log->rows.bytes,
-        .base_size = log->base_size,
-        .log_count = log->log_count,
-        .log_bytes = log->log_bytes,
+        .log_epoch = log ? log->at.epoch : member->epoch,
+        .sequence = registry_sequence(log),
+        .base_sequence = registry_base_sequence(log),
+        .row_count = registry_rows(log)->count,
+        .row_bytes = registry_rows(log)->bytes,
+        .base_size = log && log->base ? rowset_encoded_size(&log->base->rows) : 0,
+        .log_count = log ? log->log_count : 0,
+        .log_bytes = log ? log->log_bytes : 0,
+        .staged_bytes = staged_bytes(gossip, member),
     };
-    memcpy(out->chain, log->chain, sizeof out->chain);
-    for (size_t i = 0; i < STAGING_PER_OWNER; i++)
-        out->staged_bytes += log->staging[i].size;
+    if (log) memcpy(out->chain, log->at.chain, sizeof out->chain);
 }
 
 bool gossip_inspect_at(const struct gossip *gossip, size_t index, struct gossip_inspected *out) {
     if (index >= gossip->members.count) return false;
-    look_at(gossip->members.items[index], out);
+    look_at(gossip, gossip->members.items[index], out);
     return true;
 }
 
 bool gossip_inspect_find(const struct gossip *gossip, const struct member_id *id, struct gossip_inspected *out) {
     const struct member *member = members_find(gossip, id);
     if (!member) return false;
-    look_at(member, out);
+    look_at(gossip, member, out);
     return true;
 }
 
 bool gossip_inspect_self(const struct gossip *gossip, struct gossip_inspected *out) {
-    look_at(gossip->self, out);
+    look_at(gossip, gossip->self, out);
     return true;
 }
 
@@ -69,19 +76,22 @@ void gossip_inspect_sizes(const struct gossip *gossip, struct gossip_sizes *out)
 void gossip_inspect_rows(const struct gossip *gossip, const struct member_id *id, gossip_inspect_on_row *on_row,
                          void *context) {
     const struct member *member = members_find(gossip, id);
-    for (size_t i = 0; member && i < member->registry.rows.count; i++) {
-        const struct row *row = member->registry.rows.items[i];
-        on_row(context, (enum gossip_row_kind)row->kind, row->filter, row->size);
-    }
+    struct rowset_walk walk;
+    struct rowset_row row;
+    if (!member) return;
+    for (rowset_begin(registry_rows(member->registry), &walk); rowset_next(&walk, &row);)
+        on_row(context, row.kind, row.filter, row.size);
 }
 
 void gossip_inspect_signed(const struct gossip *gossip, const struct member_id *id, size_t entries_max,
                            gossip_inspect_on_signed *on_signed, void *context) {
     const struct member *member = members_find(gossip, id);
     if (!member || !member->has_key) return;
-    const struct registry *log = &member->registry;
+    const struct registry *log = member->registry;
+    const struct checkpoint *base = log ? log->base : NULL;
     if (member->head_size > 0) on_signed(context, member->public_key, member->head, member->head_size);
-    if (log->base_head_size > 0) on_signed(context, member->public_key, log->base_head, log->base_head_size);
-    for (size_t i = log->log_count > entries_max ? log->log_count - entries_max : 0; i < log->log_count; i++)
+    if (base && base->head_size > 0) on_signed(context, member->public_key, base->head, base->head_size);
+    for (size_t i = log && log->log_count > entries_max ? log->log_count - entries_max : 0; log && i < log->log_count;
+         i++)
         on_signed(context, member->public_key, log->log[i]->bytes, log->log[i]->size);
 }
