@@ -1,241 +1,209 @@
-#include "gossip/cover.h"
-
-#include "broker/topic.h"
-#include "gossip/signed.h"
+#include "gossip/cover_inside.h"
 
 #include <assert.h>
-#include <stdlib.h>
+#include <float.h>
 #include <string.h>
 
-void cover_init(struct cover *cover, enum gossip_row_kind kind, uint32_t rows_max) {
+#define HOLD_MIN_MS 5000u /* from a merge to the next split, */
+#define HOLD_MAX_MS 300000u
+#define HOLD_AGAIN 12u /* doubled when a merge follows a split within so many times as long */
+
+void cover_init(struct cover *cover, const struct cover_options *options) {
     memset(cover, 0, sizeof *cover);
-    cover->kind = kind;
-    cover->rows_max = rows_max;
+    cover->options = *options;
+    cover->hold_ms = HOLD_MIN_MS;
+    levels_init(&cover->wanted, options->seed);
+    levels_init(&cover->shown, options->seed);
 }
 
 void cover_free(struct cover *cover) {
-    rows_free(&cover->wanted);
-    rows_free(&cover->shown);
+    levels_free(&cover->wanted);
+    levels_free(&cover->shown);
 }
 
-/* The size of the first `levels` levels, without the slash behind them; 0 when the filter has no more levels than that.
- */
-static size_t prefix_size(const struct row *row, size_t levels) {
-    if (levels == 0) return 0;
-    for (size_t i = 0; i < row->size; i++)
-        if (row->filter[i] == '/' && --levels == 0) return i;
-    return 0;
+size_t cover_wanted_count(const struct cover *cover) {
+    return cover->wanted.node_count > 0 ? levels_node(&cover->wanted, LEVELS_ROOT)->below : 0;
 }
 
-static size_t level_count(const struct row *row) {
-    size_t levels = 1;
-    for (size_t i = 0; i < row->size; i++)
-        levels += row->filter[i] == '/';
-    return levels;
+size_t cover_memory(const struct cover *cover) {
+    return cover->wanted.bytes + cover->shown.bytes;
 }
 
-/* What a wanted filter is shown as when there is room: itself, or the nearest `prefix/#` that fits an entry. */
-struct shown_form {
-    char text[ENTRY_FILTER_MAX];
-    size_t size;
-};
-static void exact_form(const char *filter, size_t size, struct shown_form *form) {
-    if (size <= ENTRY_FILTER_MAX) {
-        memcpy(form->text, filter, size);
-        form->size = size;
-        return;
-    }
-    size_t cut = ENTRY_FILTER_MAX - 2;
-    while (cut > 0 && filter[cut] != '/')
-        cut--;
-    memcpy(form->text, filter, cut);
-    memcpy(form->text + cut, cut ? "/#" : "#", cut ? 2 : 1);
-    form->size = cut + (cut ? 2 : 1);
+/* ---- nodes of what is shown ---- */
+
+void shown_count(struct cover *cover, uint32_t at, int64_t more) {
+    const struct level_node *node = levels_node(&cover->shown, at);
+    bool told = node->mark & TOLD;
+    cover->needed_count -= node->here > 0;
+    cover->stale_count -= told && node->here == 0;
+    assert((int64_t)node->here + more >= 0);
+    levels_count(&cover->shown, at, more);
+    cover->needed_count += node->here > 0;
+    cover->stale_count += told && node->here == 0;
 }
 
-static bool is_covered(const struct rows *rows, const char *filter, size_t size) {
-    for (size_t i = 0; i < rows->count; i++)
-        if (topic_filter_covers(rows->items[i]->filter, rows->items[i]->size, filter, size)) return true;
-    return false;
+void shown_mark(struct cover *cover, uint32_t at, uint8_t merged) {
+    struct level_node *node = levels_node(&cover->shown, at);
+    cover->merged_count -= (node->mark & MERGED) != 0;
+    node->mark = (uint8_t)((node->mark & ~MERGED) | merged);
+    cover->merged_count += merged != 0;
 }
 
-/* A run of rows below one prefix. */
-struct family {
-    size_t from, count, prefix;
-};
-
-static int larger_first(const void *a, const void *b) {
-    const struct family *left = a, *right = b;
-    if (left->count != right->count) return left->count < right->count ? 1 : -1;
-    return left->from < right->from
-               ? -1
-               : left->from > right->from; /* qsort is not stable; equal inputs must give equal covers */
-}
-
-static size_t find_families(const struct rows *rows, size_t levels, struct family *families) {
-    size_t count = 0;
-    for (size_t i = 0; i < rows->count;) {
-        const struct row *first = rows->items[i];
-        size_t prefix = levels > 0 ? prefix_size(first, levels) : 0;
-        if (levels > 0 && prefix == 0 &&
-            (first->size == 0 || level_count(first) <= levels || first->filter[0] != '/')) {
-            i++;
-            continue;
-        }
-        size_t end = i + 1;
-        while (levels == 0
-                   ? end < rows->count
-                   : end < rows->count && rows->items[end]->size > prefix && rows->items[end]->filter[prefix] == '/' &&
-                         memcmp(rows->items[end]->filter, first->filter, prefix) == 0)
-            end++;
-        if (end - i > 1) families[count++] = (struct family){.from = i, .count = end - i, .prefix = prefix};
-        i = end;
-    }
-    return count;
-}
-
-/* The rows with the chosen families (by their first row) replaced. */
-static bool replace(const struct rows *rows, enum gossip_row_kind kind, const struct family *chosen,
-                    size_t chosen_count, size_t levels, struct rows *out) {
-    for (size_t i = 0; i < rows->count;) {
-        const struct family *family = NULL;
-        for (size_t j = 0; j < chosen_count && !family; j++)
-            if (chosen[j].from == i) family = &chosen[j];
-        char text[ENTRY_FILTER_MAX + 2];
-        const char *filter = rows->items[i]->filter;
-        size_t size = rows->items[i]->size;
-        if (family) {
-            memcpy(text, filter, family->prefix);
-            memcpy(text + family->prefix, levels > 0 ? "/#" : "#", levels > 0 ? 2 : 1);
-            size = family->prefix + (levels > 0 ? 2 : 1);
-            filter = text;
-        }
-        if (rows_put(out, kind, filter, size) == ROWS_NO_MEMORY) {
-            rows_free(out);
-            return false;
-        }
-        i += family ? family->count : 1;
+static bool change_row(struct cover *cover, uint32_t at, bool shown) {
+    const struct cover_options *options = &cover->options;
+    struct level_node *node = levels_node(&cover->shown, at);
+    struct path path;
+    char filter[ENTRY_FILTER_MAX];
+    path_of_node(&cover->shown, LEVELS_ROOT, at, &path);
+    size_t size = path_write(&path, filter);
+    if (!options->on_change(options->context, options->kind, filter, size, shown)) return false;
+    node->mark ^= TOLD;
+    if (shown) {
+        cover->row_count++;
+        cover->stale_count += node->here == 0;
+    } else {
+        cover->row_count--;
+        cover->stale_count -= node->here == 0;
     }
     return true;
 }
 
-static bool coarsen_level(struct rows *rows, enum gossip_row_kind kind, size_t levels, size_t target) {
-    struct family *families = malloc(rows->count * sizeof *families);
-    if (!families) return false;
-    size_t count = find_families(rows, levels, families), chosen = 0, left = rows->count;
-    qsort(families, count, sizeof *families, larger_first);
-    while (chosen < count && left > target)
-        left -= families[chosen++].count - 1;
-    struct rows next = {0};
-    bool ok = replace(rows, kind, families, chosen, levels, &next);
-    free(families);
-    if (!ok) return false;
-    rows_free(rows);
-    *rows = next;
+bool shown_tell(struct cover *cover, uint32_t at) {
+    return (levels_node(&cover->shown, at)->mark & TOLD) || change_row(cover, at, true);
+}
+
+static bool is_empty(const struct level_node *node) {
+    return node->child == 0 && node->here == 0 && !(node->mark & TOLD);
+}
+
+static uint32_t remove_shown(struct cover *cover, uint32_t at) {
+    if (cover->shown.node_count == 2) shown_mark(cover, LEVELS_ROOT, 0); /* it goes too */
+    return levels_remove(&cover->shown, at);
+}
+
+/* The node and its parents, as far as nothing is there. */
+static void prune_shown(struct cover *cover, uint32_t at) {
+    while (at != 0) {
+        const struct level_node *node = levels_node(&cover->shown, at);
+        if (node->child == 0) shown_mark(cover, at, 0);
+        if (at == LEVELS_ROOT || !is_empty(node)) return;
+        at = remove_shown(cover, at);
+    }
+}
+
+static void prune_wanted(struct cover *cover, uint32_t at) {
+    while (at > LEVELS_ROOT && is_empty(levels_node(&cover->wanted, at)))
+        at = levels_remove(&cover->wanted, at);
+}
+
+static bool tidy_below(struct cover *cover, uint32_t at) {
+    bool all = true;
+    for (uint32_t next, child = levels_node(&cover->shown, at)->child; child != 0; child = next) {
+        next = levels_node(&cover->shown, child)->next;
+        all = tidy_below(cover, child) && all;
+        const struct level_node *node = levels_node(&cover->shown, child);
+        if ((node->mark & TOLD) && node->here == 0) all = change_row(cover, child, false) && all;
+        if (node->child == 0) shown_mark(cover, child, 0);
+        if (is_empty(node)) remove_shown(cover, child);
+        if (cover->shown.node_count == 0) break; /* that was the last */
+    }
+    return all;
+}
+
+bool shown_tidy(struct cover *cover, uint32_t at) {
+    if (cover->shown.node_count == 0) return true;
+    bool all = tidy_below(cover, at);
+    if (cover->shown.node_count == 0) return all;
+    const struct level_node *node = levels_node(&cover->shown, at);
+    if ((node->mark & TOLD) && node->here == 0) all = change_row(cover, at, false) && all;
+    prune_shown(cover, at);
+    return all;
+}
+
+/* ---- changes ---- */
+
+static bool forget_row(struct cover *cover, const struct path *path) {
+    uint32_t row = shown_row(&cover->shown, LEVELS_ROOT, path, false, false);
+    assert(row != 0);
+    shown_count(cover, row, -1);
+    const struct level_node *node = levels_node(&cover->shown, row);
+    bool done = node->here > 0 || !(node->mark & TOLD) || change_row(cover, row, false);
+    prune_shown(cover, row);
+    return done;
+}
+
+/* Merges a little more than is needed, so that not each filter that comes has to. */
+static uint32_t rows_after_merge(const struct cover *cover) {
+    return cover->options.rows_max - cover->options.rows_max / 16;
+}
+
+static bool make_room(struct cover *cover, uint64_t now_ms) {
+    if (cover->needed_count <= cover->options.rows_max) return true;
+    bool again = cover->last_split_ms != 0 && now_ms - cover->last_split_ms < HOLD_AGAIN * cover->hold_ms;
+    uint64_t longer = cover->hold_ms * 2 < HOLD_MAX_MS ? cover->hold_ms * 2 : HOLD_MAX_MS;
+    if (again)
+        cover->hold_ms = longer;
+    else if (cover->last_split_ms != 0)
+        cover->hold_ms = HOLD_MIN_MS;
+    cover->last_split_ms = 0;
+    cover->split_ms = now_ms + cover->hold_ms;
+    cover->relieved = true;
+    return cover_merge(cover, rows_after_merge(cover), DBL_MAX) && cover->needed_count <= cover->options.rows_max;
+}
+
+static bool show(struct cover *cover, uint64_t now_ms, const struct path *path) {
+    uint32_t row = shown_row(&cover->shown, LEVELS_ROOT, path, false, true);
+    if (row == 0) {
+        shown_tidy(cover, LEVELS_ROOT); /* what was made of the way there */
+        return false;
+    }
+    shown_count(cover, row, 1);
+    bool done = make_room(cover, now_ms);
+    if (done) done = shown_tell(cover, shown_row(&cover->shown, LEVELS_ROOT, path, false, false));
+    if (!done) forget_row(cover, path);
+    return done;
+}
+
+/* One row must be left for all that can be merged. */
+static bool has_no_room_for(const struct cover *cover, const struct path *path) {
+    if (path->levels[0].size == 0 || path->levels[0].text[0] != '$') return false;
+    uint32_t pinned = 0;
+    uint32_t child = cover->shown.node_count > 0 ? levels_node(&cover->shown, LEVELS_ROOT)->child : 0;
+    for (; child != 0; child = levels_node(&cover->shown, child)->next)
+        if (node_is_pinned(&cover->shown, child)) pinned += levels_node(&cover->shown, child)->below;
+    return pinned + 1 >= cover->options.rows_max;
+}
+
+bool cover_put(struct cover *cover, uint64_t now_ms, const char *filter, size_t size) {
+    struct path path;
+    path_of_filter(filter, size, &path);
+    uint32_t at = LEVELS_ROOT, above = 0;
+    for (uint32_t i = 0; i < path.count && at != 0; i++) {
+        above = at;
+        at = levels_make(&cover->wanted, at, path.levels[i]);
+    }
+    if (at == 0) {
+        if (cover->wanted.node_count > 0) prune_wanted(cover, above);
+        return false;
+    }
+    if (levels_node(&cover->wanted, at)->here > 0) return true;
+    if (has_no_room_for(cover, &path) || !path_cut(&path) || !show(cover, now_ms, &path)) {
+        prune_wanted(cover, at);
+        return false;
+    }
+    levels_count(&cover->wanted, at, 1);
     return true;
 }
 
-static bool coarsen(struct rows *rows, enum gossip_row_kind kind, size_t target) {
-    size_t deepest = 0;
-    for (size_t i = 0; i < rows->count; i++) {
-        size_t levels = level_count(rows->items[i]);
-        deepest = levels > deepest ? levels : deepest;
-    }
-    for (size_t levels = deepest; rows->count > target && levels-- > 0;)
-        if (!coarsen_level(rows, kind, levels, target)) return false;
-    return true;
-}
-
-/* Shown becomes next: first what is new, then what is gone, so that nothing wanted is uncovered in between. */
-static bool change_to(struct cover *cover, struct rows *next, cover_on_change *on_change, void *context) {
-    size_t index;
-    for (size_t i = 0; i < next->count; i++) {
-        const struct row *row = next->items[i];
-        if (rows_find(&cover->shown, cover->kind, row->filter, row->size, &index)) continue;
-        if (rows_put(&cover->shown, cover->kind, row->filter, row->size) == ROWS_NO_MEMORY) return false;
-        if (!on_change(context, cover->kind, row->filter, row->size, true)) {
-            rows_delete(&cover->shown, cover->kind, row->filter, row->size);
-            return false;
-        }
-    }
-    for (size_t i = cover->shown.count; i-- > 0;) {
-        const struct row *row = cover->shown.items[i];
-        if (rows_find(next, cover->kind, row->filter, row->size, &index)) continue;
-        if (!on_change(context, cover->kind, row->filter, row->size, false)) return false;
-        rows_delete(&cover->shown, cover->kind, row->filter, row->size);
-    }
-    return true;
-}
-
-/* A rebuild walks through all that is wanted: so it is done each time a quarter of that is gone, and however many go,
- * each pays for a few. */
-static size_t worth_a_look_at(const struct cover *cover) {
-    size_t count = cover->wanted.count, fewer = (count > cover->rows_max ? count : cover->rows_max) / 4 + 1;
-    return count > fewer ? count - fewer : 0;
-}
-
-static bool rebuild(struct cover *cover, cover_on_change *on_change, void *context) {
-    struct rows next = {0};
-    for (size_t i = 0; i < cover->wanted.count; i++) {
-        struct shown_form form;
-        exact_form(cover->wanted.items[i]->filter, cover->wanted.items[i]->size, &form);
-        if (rows_put(&next, cover->kind, form.text, form.size) == ROWS_NO_MEMORY) {
-            rows_free(&next);
-            return false;
-        }
-    }
-    cover->rebuild_at = worth_a_look_at(cover);
-    bool coarse = next.count > cover->rows_max;
-    bool ok = !coarse || coarsen(&next, cover->kind, cover->rows_max - cover->rows_max / 5);
-    ok = ok && change_to(cover, &next, on_change, context);
-    rows_free(&next);
-    cover->coarse = coarse || !ok; /* half changed: something may be too wide, and is looked at again later */
-    return ok;
-}
-
-bool cover_put(struct cover *cover, const char *filter, size_t size, cover_on_change *on_change, void *context) {
-    enum rows_result put = rows_put(&cover->wanted, cover->kind, filter, size);
-    if (put == ROWS_NO_MEMORY) return false;
-    if (put == ROWS_SAME && is_covered(&cover->shown, filter, size)) /* a put that failed is in wanted, and not shown */
-        return true;
-    if (cover->coarse && worth_a_look_at(cover) > cover->rebuild_at) cover->rebuild_at = worth_a_look_at(cover);
-    if (cover->coarse && is_covered(&cover->shown, filter, size)) return true;
-    struct shown_form form;
-    exact_form(filter, size, &form);
-    if (cover->shown.count >= cover->rows_max) return rebuild(cover, on_change, context);
-    put = rows_put(&cover->shown, cover->kind, form.text, form.size);
-    if (put != ROWS_CHANGED) return put == ROWS_SAME;
-    if (on_change(context, cover->kind, form.text, form.size, true)) return true;
-    rows_delete(&cover->shown, cover->kind, form.text, form.size);
-    return false;
-}
-
-/* A long filter's form may stand for several wanted ones. */
-static bool form_is_needed(const struct cover *cover, const struct shown_form *form) {
-    for (size_t i = 0; i < cover->wanted.count; i++) {
-        struct shown_form other;
-        exact_form(cover->wanted.items[i]->filter, cover->wanted.items[i]->size, &other);
-        if (other.size == form->size && memcmp(other.text, form->text, form->size) == 0) return true;
-    }
-    return false;
-}
-
-bool cover_delete(struct cover *cover, const char *filter, size_t size, cover_on_change *on_change, void *context) {
-    if (!rows_delete(&cover->wanted, cover->kind, filter, size)) return true;
-    /* Back to exact under seven tenths of the budget, not at once, or a filter that comes and goes would rewrite the
-     * table each time. */
-    if (cover->coarse &&
-        (cover->wanted.count <= (size_t)cover->rows_max * 7 / 10 || cover->wanted.count <= cover->rebuild_at))
-        return rebuild(cover, on_change, context);
-    if (cover->coarse) return true;
-    struct shown_form form;
-    exact_form(filter, size, &form);
-    size_t index;
-    bool shortened = size > ENTRY_FILTER_MAX;
-    bool maybe_form = form.size >= 1 && form.text[form.size - 1] == '#';
-    if (!rows_find(&cover->shown, cover->kind, form.text, form.size, &index) ||
-        ((shortened || maybe_form) && form_is_needed(cover, &form)))
-        return true;
-    if (!on_change(context, cover->kind, form.text, form.size, false)) return false;
-    return rows_delete(&cover->shown, cover->kind, form.text, form.size);
+bool cover_delete(struct cover *cover, uint64_t now_ms, const char *filter, size_t size) {
+    struct path path;
+    path_of_filter(filter, size, &path);
+    uint32_t at = cover->wanted.node_count > 0 ? path_find(&cover->wanted, &path) : 0;
+    if (at == 0 || levels_node(&cover->wanted, at)->here == 0) return true;
+    levels_count(&cover->wanted, at, -1);
+    prune_wanted(cover, at);
+    path_cut(&path);
+    cover->relieved = true;
+    if (cover->split_ms < now_ms) cover->split_ms = now_ms;
+    return forget_row(cover, &path);
 }

@@ -82,8 +82,7 @@ struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
     gossip->own.advertise_fixed = options->advertise.family != 0;
     for (size_t i = 0; i < 3; i++)
         gossip->own.raised_ms[i] = NEVER;
-    cover_init(&gossip->own.covers[0], GOSSIP_NEWPUB, gossip->limits.rows_max);
-    cover_init(&gossip->own.covers[1], GOSSIP_NEWSUB, gossip->limits.rows_max);
+    own_init(gossip);
     if (!seal_init(&gossip->seal, options, &gossip->chance) || !start_self(gossip, options)) {
         gossip_free(gossip);
         return NULL;
@@ -197,6 +196,17 @@ uint64_t gossip_row_put(struct gossip *gossip, uint64_t now_ms, enum gossip_row_
 uint64_t gossip_row_delete(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter,
                            size_t size) {
     return change_row(gossip, now_ms, kind, filter, size, false);
+}
+
+void gossip_note_unwanted(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *name,
+                          size_t size) {
+    set_now(gossip, now_ms);
+    cover_note_unwanted(own_cover(gossip, kind), gossip->now_ms, name, size);
+}
+
+void gossip_note_wanted(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, uint64_t count) {
+    set_now(gossip, now_ms);
+    cover_note_wanted(own_cover(gossip, kind), gossip->now_ms, count);
 }
 
 void gossip_leave(struct gossip *gossip, uint64_t now_ms) {

@@ -233,6 +233,13 @@ uint64_t gossip_row_put(struct gossip *gossip, uint64_t now_ms, enum gossip_row_
 uint64_t gossip_row_delete(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter,
                            size_t size);
 
+/* What covers let through, for the choice of which filters to merge: this topic (GOSSIP_NEWSUB) or filter
+ * (GOSSIP_NEWPUB) was asked for by another broker because of a row of ours, and nobody here wanted or had it; and so
+ * many were asked for and wanted. When over 1 % of a minute's were unwanted, a GOSSIP_WARNING says so. */
+void gossip_note_unwanted(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *name,
+                          size_t size);
+void gossip_note_wanted(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, uint64_t count);
+
 /* Leaves in order: signs a last entry, tells it, and is done (gossip_left) when 3 alive members (or all, if fewer) have
  * acknowledged it, or 5 s have passed. */
 void gossip_leave(struct gossip *gossip, uint64_t now_ms);
@@ -317,6 +324,11 @@ struct gossip_counters {
     uint64_t members_by_link, links_wanted;
     uint64_t members_alive, members_suspect, members_down; /* ourselves included */
     uint64_t rows_own, rows_others;
+    uint64_t filters_own;  /* adverts and interests that the rows stand for, */
+    uint64_t filter_bytes; /* and the memory they take */
+    uint64_t rows_merged;  /* rows wider than what is wanted */
+    uint64_t merges, splits, unwanted;
+    uint64_t over_covered; /* kinds of which over 1 % was unwanted in the last minute: 0 to 2 */
 };
 void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *out);
 

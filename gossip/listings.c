@@ -59,11 +59,25 @@ void gossip_walk_rows(const struct gossip *gossip, uint64_t now_ms, gossip_on_ro
     }
 }
 
+static void count_covers(const struct gossip *gossip, struct gossip_counters *out) {
+    for (size_t i = 0; i < 2; i++) {
+        const struct cover *cover = &gossip->own.covers[i];
+        out->filters_own += cover_wanted_count(cover);
+        out->filter_bytes += cover_memory(cover);
+        out->rows_merged += cover->merged_count;
+        out->merges += cover->merges;
+        out->splits += cover->splits;
+        out->unwanted += cover->unwanted;
+        out->over_covered += cover->traffic.over;
+    }
+}
+
 void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *out) {
     *out = gossip->counters;
     out->members_by_link = gossip->carrier.by_link_count;
     for (size_t i = 0; i < CARRIER_WANTS_MAX; i++)
         out->links_wanted += gossip->carrier.wants[i].until_ms != 0;
+    count_covers(gossip, out);
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = gossip->members.items[i];
         if (member->self) {

@@ -190,11 +190,39 @@ static bool on_shown(void *context, enum gossip_row_kind kind, const char *filte
     return true;
 }
 
+struct cover *own_cover(struct gossip *gossip, enum gossip_row_kind kind) {
+    return &gossip->own.covers[kind == GOSSIP_NEWPUB ? 0 : 1];
+}
+
+void own_init(struct gossip *gossip) {
+    for (int kind = GOSSIP_NEWPUB; kind <= GOSSIP_NEWSUB; kind++) {
+        struct cover_options options = {.kind = (enum gossip_row_kind)kind,
+                                        .rows_max = gossip->limits.rows_max,
+                                        .seed = wire_load_u64(gossip->secret) + (uint64_t)kind,
+                                        .on_change = on_shown,
+                                        .context = gossip};
+        cover_init(own_cover(gossip, options.kind), &options);
+    }
+}
+
+static void tick_covers(struct gossip *gossip) {
+    for (int kind = GOSSIP_NEWPUB; kind <= GOSSIP_NEWSUB; kind++) {
+        struct cover *cover = own_cover(gossip, (enum gossip_row_kind)kind);
+        cover_tick(cover, gossip->now_ms);
+        if (!cover_take_alarm(cover, gossip->now_ms)) continue;
+        event_plain(gossip, GOSSIP_WARNING, gossip->self, gossip->self->epoch, 0,
+                    kind == GOSSIP_NEWPUB
+                        ? "over 1 % of what other brokers joined here met no topic: raise limits.rows_max"
+                        : "over 1 % of what came from other brokers was wanted by nobody here: raise "
+                          "limits.rows_max");
+    }
+}
+
 uint64_t own_change(struct gossip *gossip, enum gossip_row_kind kind, const char *filter, size_t size, bool put) {
     struct own *own = &gossip->own;
-    struct cover *cover = &own->covers[kind == GOSSIP_NEWPUB ? 0 : 1];
+    struct cover *cover = own_cover(gossip, kind);
     bool done =
-        put ? cover_put(cover, filter, size, on_shown, gossip) : cover_delete(cover, filter, size, on_shown, gossip);
+        put ? cover_put(cover, gossip->now_ms, filter, size) : cover_delete(cover, gossip->now_ms, filter, size);
     uint64_t sequence = registry_sequence(gossip->self->registry) + own->draft_count;
     if (own->draft_count > 0 && gossip->now_ms >= own->next_cut_ms) cut(gossip);
     /* Sequence 0 means no memory, so a log that is still empty says 1. */
@@ -248,6 +276,7 @@ static void resend(struct gossip *gossip) {
 
 void own_tick(struct gossip *gossip) {
     struct own *own = &gossip->own;
+    tick_covers(gossip);
     if (own->draft_count > 0 && gossip->now_ms >= own->next_cut_ms) cut(gossip);
     resend(gossip);
     if (own->leaving && !own->left) check_left(gossip);
@@ -256,6 +285,7 @@ void own_tick(struct gossip *gossip) {
 uint64_t own_deadline_ms(const struct gossip *gossip) {
     const struct own *own = &gossip->own;
     uint64_t deadline = own->draft_count > 0 ? own->next_cut_ms : NEVER;
+    deadline = earlier(deadline, earlier(cover_deadline_ms(&own->covers[0]), cover_deadline_ms(&own->covers[1])));
     if (own->leaving && !own->left) deadline = earlier(deadline, own->leave_deadline_ms);
     bool eager = is_eager(gossip);
     for (size_t i = 0; i < gossip->members.count; i++)

@@ -356,6 +356,8 @@ void probe_forget(struct gossip *gossip); /* outstanding probes neither succeed 
 /* ---- own.c: our log ---- */
 bool own_sign_head(struct gossip *gossip);
 bool own_checkpoint(struct gossip *gossip);
+void own_init(struct gossip *gossip);
+struct cover *own_cover(struct gossip *gossip, enum gossip_row_kind kind);
 uint64_t own_change(struct gossip *gossip, enum gossip_row_kind kind, const char *filter, size_t size, bool put);
 void own_tick(struct gossip *gossip);
 uint64_t own_deadline_ms(const struct gossip *gossip);
