@@ -1,12 +1,12 @@
 #include "gossip/cover_inside.h"
 
 #include <assert.h>
-#include <float.h>
 #include <string.h>
 
 #define HOLD_MIN_MS 5000u /* from a merge to the next split, */
 #define HOLD_MAX_MS 300000u
 #define HOLD_AGAIN 12u /* doubled when a merge follows a split within so many times as long */
+#define ANY_SCORE 1e300
 
 void cover_init(struct cover *cover, const struct cover_options *options) {
     memset(cover, 0, sizeof *cover);
@@ -148,7 +148,7 @@ static bool make_room(struct cover *cover, uint64_t now_ms) {
     cover->last_split_ms = 0;
     cover->split_ms = now_ms + cover->hold_ms;
     cover->relieved = true;
-    return cover_merge(cover, rows_after_merge(cover), DBL_MAX) && cover->needed_count <= cover->options.rows_max;
+    return cover_merge(cover, rows_after_merge(cover), ANY_SCORE) && cover->needed_count <= cover->options.rows_max;
 }
 
 static bool show(struct cover *cover, uint64_t now_ms, const struct path *path) {

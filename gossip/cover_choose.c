@@ -105,8 +105,7 @@ static bool count_suffixes(const struct cover *cover, struct choices *choices) {
     uint32_t count = list_suffixes(cover, choices, suffixes);
     qsort(suffixes, count, sizeof *suffixes, by_index_and_hash);
     for (uint32_t i = 0; i < count; i++)
-        choices->nodes[suffixes[i].index].suffixes +=
-            i == 0 || by_index_and_hash(&suffixes[i - 1], &suffixes[i]) != 0;
+        choices->nodes[suffixes[i].index].suffixes += i == 0 || by_index_and_hash(&suffixes[i - 1], &suffixes[i]) != 0;
     free(suffixes);
     return true;
 }

@@ -5,10 +5,10 @@
 #include <assert.h>
 
 #define SPLITS_A_TICK 16u
-#define AGAIN_MS 20u   /* when there is more to split */
-#define LOOK_MS 5000u  /* when nothing fits */
-#define SWEEP_MS 100u  /* when memory was short */
-#define STEPS_MORE 4u  /* a split may look at so many nodes for each row there is room for */
+#define AGAIN_MS 20u     /* when there is more to split */
+#define LOOK_MS 5000u    /* when nothing fits */
+#define SWEEP_MS 100u    /* when memory was short */
+#define STEPS_MORE 4u    /* a split may look at so many nodes for each row there is room for */
 #define SHARE_LEAST 0.25 /* of all that is unwanted */
 
 /* One walk over what is wanted below a node, done three times: to count, to make and tell the rows, to move to them. */

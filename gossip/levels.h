@@ -2,9 +2,9 @@
  * the same however many there are.
  *
  * Nodes are named by numbers that stay good while they live; 0 is none, LEVELS_ROOT the root, whose children are the
- * first levels. A node is 48 bytes and 4 of the hash table, and a level longer than LEVELS_INSIDE bytes its own. No call
- * moves or rehashes more than a few nodes (linear hashing: Litwin 1980), so none is long. The hash is seeded: strangers
- * choose the levels.
+ * first levels. A node is 48 bytes and 4 of the hash table, and a level longer than LEVELS_INSIDE bytes its own. No
+ * call moves or rehashes more than a few nodes (linear hashing: Litwin 1980), so none is long. The hash is seeded:
+ * strangers choose the levels.
  */
 #ifndef GOSSIP_LEVELS_H
 #define GOSSIP_LEVELS_H
@@ -59,8 +59,8 @@ struct level levels_level(const struct level_node *node);
 uint32_t levels_find(const struct levels *levels, uint32_t parent, struct level level);
 /* Finds or makes it; 0 when memory is short. parent may be LEVELS_ROOT before the root is there. */
 uint32_t levels_make(struct levels *levels, uint32_t parent, struct level level);
-/* Frees a node without children where no filter ends; returns its parent, or 0 when nothing but the root was left, which
- * is freed too. */
+/* Frees a node without children where no filter ends; returns its parent, or 0 when nothing but the root was left,
+ * which is freed too. */
 uint32_t levels_remove(struct levels *levels, uint32_t at);
 /* More (or fewer) filters end here. */
 void levels_count(struct levels *levels, uint32_t at, int64_t more);
