@@ -341,12 +341,11 @@ static void try_datagrams(struct gossip *gossip, struct member *member) {
  * a link already, and, one more at each tick, some others, so that news has many ways to go; half of the links at most,
  * so that the other half is there for whoever has to be asked. */
 static void stand(struct gossip *gossip) {
-    const struct members *members = &gossip->members;
     size_t few = wants_max(gossip) / 2, linked = 0, cut = 0, others = 0;
     struct member *other = NULL, *first = NULL, *next = NULL;
     bool passed = false;
-    for (size_t i = 0; i < members->count; i++) {
-        struct member *member = members->items[i];
+    struct member_id after = {{0}};
+    for (struct member *member; (member = members_after(gossip, &after)); after = member->id) {
         passed = passed || member->self;
         if (!member_is_visible(member) || !is_cut(gossip, member)) continue;
         cut++;
@@ -355,9 +354,9 @@ static void stand(struct gossip *gossip) {
         if (!member->way.link && chance_below(&gossip->chance, (uint32_t)++others) == 0) other = member;
     }
     bool all = cut <= wants_max(gossip);
-    for (size_t i = 0; cut > 0 && i < members->count; i++) {
-        struct member *member = members->items[i];
-        if (!member_is_visible(member) || !is_cut(gossip, member)) continue;
+    struct member *member;
+    for (size_t i = 0; cut > 0 && (member = members_visible(gossip, i)); i++) {
+        if (!is_cut(gossip, member)) continue;
         if (all || (member->way.link && linked++ < few)) carrier_want(gossip, member, STAND_MS);
     }
     if (all || cut == 0) return;
@@ -386,7 +385,7 @@ void carrier_tick(struct gossip *gossip) {
     if (carrier->by_link_count > 0 || (carrier->link_count > 0 && is_dark(gossip))) {
         stand(gossip);
         for (size_t i = 0; i < gossip->members.count; i++)
-            if (gossip->members.items[i]->way.by_link) try_datagrams(gossip, gossip->members.items[i]);
+            if (members_at(gossip, i)->way.by_link) try_datagrams(gossip, members_at(gossip, i));
     }
     bool any = carrier->link_count > 0 || carrier->by_link_count > 0;
     for (size_t i = 0; i < CARRIER_WANTS_MAX; i++) {

@@ -33,7 +33,7 @@ static void fill(struct gossip_event *event, const struct member *member) {
 void event_member(struct gossip *gossip, struct member *member) {
     struct gossip_event *event = push(gossip, GOSSIP_MEMBER, NULL, 0);
     if (!event) {
-        member->resync = true;
+        member->resync = gossip->resync = true;
         return;
     }
     fill(event, member);
@@ -44,7 +44,7 @@ void event_row(void *context, enum gossip_row_kind kind, const char *filter, siz
     if (!member_is_visible(rows->member)) return;
     struct gossip_event *event = push(rows->gossip, GOSSIP_ROW, filter, size);
     if (!event) {
-        rows->member->resync = true;
+        rows->member->resync = rows->gossip->resync = true;
         return;
     }
     fill(event, rows->member);
@@ -63,8 +63,10 @@ void event_rows_all(struct gossip *gossip, struct member *member) {
 /* A caller that missed an event would keep a wrong picture for good, so everything of that member is said again,
  * beginning with nothing. */
 void events_resync(struct gossip *gossip) {
+    if (!gossip->resync) return;
+    gossip->resync = false;
     for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = gossip->members.items[i];
+        struct member *member = members_at(gossip, i);
         if (!member->resync) continue;
         member->resync = false;
         if (member_is_visible(member)) {

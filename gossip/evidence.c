@@ -26,10 +26,11 @@ struct message evidence_accusation_of(const struct member *member) {
 
 /* Who accused it was right: that costs no credit, so that several deaths in a minute are all believed. */
 static void give_credit_back(struct gossip *gossip, const struct member *dead) {
-    for (size_t i = 0; i < gossip->members.count; i++)
-        for (size_t slot = 0; slot < ACCUSED_MAX; slot++)
-            if (id_equal(&gossip->members.items[i]->accused[slot].id, &dead->id))
-                gossip->members.items[i]->accused[slot].until_ms = 0;
+    for (size_t i = 0; i < dead->suspicion.accuser_count; i++) {
+        struct member *accuser = members_find(gossip, &dead->suspicion.accusers[i]);
+        for (size_t slot = 0; accuser && slot < ACCUSED_MAX; slot++)
+            if (id_equal(&accuser->accused[slot].id, &dead->id)) accuser->accused[slot].until_ms = 0;
+    }
 }
 
 void evidence_set_state(struct gossip *gossip, struct member *member, enum member_state state) {
@@ -48,13 +49,13 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
         give_credit_back(gossip, member);
     }
     member->visible_told = visible;
+    members_changed(gossip, member);
     if (state != MEMBER_UNVERIFIED && (visible || was_told)) event_member(gossip, member);
     if (visible && !was_visible) {
         event_rows_all(gossip, member);
-        member->resends = 0;
-        member->resend_ms = gossip->now_ms;
+        own_resend_soon(gossip, member);
         repair_want(gossip, member, gossip->sender ? gossip->sender : member);
-        repair_with(gossip, member);
+        digest_send(gossip, member);
     }
 }
 
@@ -124,16 +125,17 @@ static void take_head(struct gossip *gossip, struct member *member, const struct
     if (was_visible && restarted && !head->leaving) {
         /* A new life takes the place of the old one at once; the event's epoch says that the old rows are gone. */
         member->state = MEMBER_ALIVE;
+        members_changed(gossip, member);
         event_member(gossip, member);
         event_rows_all(gossip, member);
         repair_want(gossip, member, gossip->sender ? gossip->sender : member);
-        member->resends = 0;
-        member->resend_ms = gossip->now_ms;
+        own_resend_soon(gossip, member);
     } else if (was_visible && moved && !head->leaving) {
         event_member(gossip, member);
     }
     evidence_consider(gossip, member);
     rumors_head(gossip, member);
+    members_changed(gossip, member);
 }
 
 static void check_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
@@ -218,7 +220,9 @@ static bool is_credible(struct gossip *gossip, struct member *accuser, const str
 void evidence_suspect(struct gossip *gossip, struct member *member, const struct member_id *accuser) {
     if (!member_is_visible(member)) return;
     if (member->state == MEMBER_SUSPECT) {
-        if (suspicion_confirm(&member->suspicion, accuser) && id_equal(accuser, &gossip->self->id)) {
+        bool confirmed = suspicion_confirm(&member->suspicion, accuser);
+        members_changed(gossip, member); /* it lasts less long */
+        if (confirmed && id_equal(accuser, &gossip->self->id)) {
             member->accuser = *accuser;
             rumors_accusation(gossip, member);
         }
@@ -273,6 +277,7 @@ static void tick_suspect(struct gossip *gossip, struct member *member, bool in_p
     if (answered || in_partition) {
         struct member_id accuser = suspicion->accusers[0];
         suspicion_start(suspicion, gossip->now_ms, &accuser);
+        members_changed(gossip, member);
         if (answered) rumors_accusation(gossip, member);
         return;
     }
@@ -281,43 +286,39 @@ static void tick_suspect(struct gossip *gossip, struct member *member, bool in_p
     evidence_set_state(gossip, member, MEMBER_DOWN);
 }
 
-static bool tick_member(struct gossip *gossip, struct member *member, bool in_partition) {
-    if (member->self) return false;
-    if (member->state == MEMBER_SUSPECT && member->suspicion.running) tick_suspect(gossip, member, in_partition);
+bool evidence_tick(struct gossip *gossip, struct member *member) {
+    if (member->state == MEMBER_SUSPECT && member->suspicion.running)
+        tick_suspect(gossip, member, probe_in_partition(gossip));
     if (member->state == MEMBER_UNVERIFIED)
-        return gossip->now_ms >= member->made_ms + UNVERIFIED_KEEP_MS && !member->has_key;
+        return member->has_key || gossip->now_ms < member->made_ms + UNVERIFIED_KEEP_MS;
     bool gone = member->state == MEMBER_DOWN || member->state == MEMBER_LEFT;
     if (gone && gossip->now_ms >= member->down_since_ms + gossip->limits.down_keep_ms && member->registry) {
         registry_unref(member->registry);
         member->registry = NULL;
     }
-    return false;
+    return true;
 }
 
-void evidence_tick(struct gossip *gossip) {
-    bool in_partition = probe_in_partition(gossip);
-    for (size_t i = gossip->members.count; i-- > 0;)
-        if (tick_member(gossip, gossip->members.items[i], in_partition))
-            members_remove(gossip, gossip->members.items[i]);
-}
-
-uint64_t evidence_deadline_ms(const struct gossip *gossip) {
-    uint64_t deadline = NEVER;
-    uint32_t visible = members_visible_count(gossip);
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = gossip->members.items[i];
-        if (member->state == MEMBER_SUSPECT && member->suspicion.running)
-            deadline =
-                earlier(deadline, suspicion_deadline_ms(&member->suspicion, gossip->limits.suspicion_min_ms, visible));
+uint64_t evidence_deadline_ms(const struct gossip *gossip, const struct member *member) {
+    switch (member->state) {
+    case MEMBER_SUSPECT:
+        if (!member->suspicion.running) return NEVER;
+        return suspicion_deadline_ms(&member->suspicion, gossip->limits.suspicion_min_ms,
+                                     members_visible_count(gossip));
+    case MEMBER_UNVERIFIED: return member->has_key ? NEVER : member->made_ms + UNVERIFIED_KEEP_MS;
+    case MEMBER_DOWN:
+    case MEMBER_LEFT: return member->registry ? member->down_since_ms + gossip->limits.down_keep_ms : NEVER;
+    case MEMBER_ALIVE: break;
     }
-    return deadline;
+    return NEVER;
 }
 
 void evidence_restart_suspicions(struct gossip *gossip) {
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = gossip->members.items[i];
+    struct member *member;
+    for (size_t i = 0; (member = members_suspect(gossip, i)); i++) {
         if (!member->suspicion.running) continue;
         struct member_id accuser = member->suspicion.accusers[0];
         suspicion_start(&member->suspicion, gossip->now_ms, &accuser);
+        members_changed(gossip, member);
     }
 }

@@ -40,6 +40,7 @@ static bool start_self(struct gossip *gossip, const struct gossip_options *optio
     gossip->members.unverified--;
     self->self = self->has_key = self->known = true;
     self->state = MEMBER_ALIVE;
+    members_changed(gossip, self);
     memcpy(self->public_key, options->public_key, GOSSIP_PUBLIC_KEY_SIZE);
     memcpy(self->name, options->name, strlen(options->name));
     self->token = malloc(options->token_size);
@@ -92,11 +93,8 @@ struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
 
 void gossip_free(struct gossip *gossip) {
     if (!gossip) return;
-    while (gossip->members.count > 0)
-        members_remove(gossip, gossip->members.items[gossip->members.count - 1]);
-    free(gossip->members.items);
+    members_free(gossip);
     transfers_free(&gossip->transfers);
-    free(gossip->round);
     own_free(gossip);
     outbox_free(gossip);
     carrier_free(gossip);
@@ -120,8 +118,9 @@ int gossip_set_token(struct gossip *gossip, uint64_t now_ms, const uint8_t *toke
     gossip->self->token = copy;
     gossip->self->token_size = token_size;
     struct message message = identity_token_of(gossip->self);
-    for (size_t i = 0; i < gossip->members.count; i++)
-        if (member_is_visible(gossip->members.items[i])) send_one(gossip, gossip->members.items[i], &message);
+    struct member *member;
+    for (size_t i = 0; (member = members_visible(gossip, i)); i++)
+        send_one(gossip, member, &message);
     return 0;
 }
 
@@ -148,8 +147,7 @@ void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_
 }
 
 uint64_t gossip_deadline_ms(const struct gossip *gossip) {
-    uint64_t deadline = earlier(probe_deadline_ms(gossip), evidence_deadline_ms(gossip));
-    deadline = earlier(deadline, identity_deadline_ms(gossip));
+    uint64_t deadline = earlier(timers_first_ms(&gossip->timers), probe_deadline_ms(gossip));
     deadline = earlier(deadline, own_deadline_ms(gossip));
     deadline = earlier(deadline, ring_deadline_ms(gossip));
     deadline = earlier(deadline, rumors_deadline_ms(gossip));
@@ -157,6 +155,21 @@ uint64_t gossip_deadline_ms(const struct gossip *gossip) {
     deadline = earlier(deadline, seek_deadline_ms(gossip));
     deadline = earlier(deadline, carrier_deadline_ms(gossip));
     return earlier(deadline, rejoin_deadline_ms(gossip));
+}
+
+static void tick_members(struct gossip *gossip) {
+    struct timer *timer;
+    for (size_t left = gossip->members.count; left > 0 && (timer = timers_due(&gossip->timers, gossip->now_ms));
+         left--) {
+        struct member *member = members_of_timer(timer);
+        identity_tick(gossip, member);
+        probe_tick_member(gossip, member);
+        own_resend(gossip, member);
+        if (evidence_tick(gossip, member))
+            members_changed(gossip, member);
+        else
+            members_remove(gossip, member);
+    }
 }
 
 void gossip_tick(struct gossip *gossip, uint64_t now_ms) {
@@ -168,9 +181,8 @@ void gossip_tick(struct gossip *gossip, uint64_t now_ms) {
         probe_forget(gossip);
         if (gossip->carrier.datagram_ms != NEVER) gossip->carrier.datagram_ms = gossip->now_ms;
     }
-    identity_tick(gossip);
+    tick_members(gossip);
     probe_tick(gossip);
-    evidence_tick(gossip);
     own_tick(gossip);
     ring_tick(gossip);
     rumors_tick(gossip);
@@ -220,8 +232,4 @@ bool gossip_left(const struct gossip *gossip) {
 
 uint64_t gossip_epoch(const struct gossip *gossip) {
     return gossip->self->epoch;
-}
-
-uint64_t gossip_table_hash(const struct gossip *gossip) {
-    return repair_table_hash(gossip);
 }

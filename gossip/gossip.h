@@ -296,7 +296,7 @@ struct member_info {
     bool by_link; /* datagrams to it are not answered: it is reached over the link, */
     bool link;    /* which is up */
 };
-/* Ourselves first; false past the end. */
+/* Ourselves first, the others in no order that means anything; false past the end. */
 bool gossip_member_at(const struct gossip *gossip, uint64_t now_ms, size_t index, struct member_info *info);
 bool gossip_member_find(const struct gossip *gossip, uint64_t now_ms, const struct member_id *id,
                         struct member_info *info);

@@ -19,6 +19,7 @@ struct message identity_token_of(const struct member *member) {
 void identity_ask(struct gossip *gossip, struct member *member) {
     if (member->self || gossip->now_ms < member->who_asked_ms) return;
     member->who_asked_ms = gossip->now_ms + ASK_AGAIN_MS;
+    members_changed(gossip, member);
     struct message who = {.kind = MESSAGE_WHO, .version.id = member->id};
     if (gossip->header) {
         reply_add(gossip, &who); /* the bearer, or the member itself */
@@ -58,6 +59,7 @@ static bool may_ask_who_is(struct gossip *gossip) {
 static void refuse(struct gossip *gossip, struct member *member, const uint8_t hash[8], const struct gossip_who *who) {
     member->refused = true;
     memcpy(member->refused_hash, hash, 8);
+    members_changed(gossip, member);
     gossip->counters.refused_token++;
     if (gossip->now_ms >= member->refused_event_ms) {
         member->refused_event_ms = gossip->now_ms + REFUSED_AGAIN_MS;
@@ -87,6 +89,7 @@ static void accept(struct gossip *gossip, struct member *member, const struct me
     memcpy(member->name, who->name, sizeof member->name);
     member->name[GOSSIP_NAME_MAX] = '\0';
     member->valid_until_ms = who->valid_for_ms >= NEVER - gossip->now_ms ? NEVER : gossip->now_ms + who->valid_for_ms;
+    members_changed(gossip, member);
     evidence_take_waiting(gossip, member);
     evidence_consider(gossip, member);
     if (member == gossip->sender) proof_offer(gossip);
@@ -142,29 +145,25 @@ static void expire(struct gossip *gossip, struct member *member) {
     free(member->token);
     member->token = NULL;
     member->token_size = 0;
+    members_changed(gossip, member);
 }
 
-void identity_tick(struct gossip *gossip) {
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = gossip->members.items[i];
-        if (member->self || member->valid_until_ms == NEVER) continue;
-        if (gossip->now_ms >= member->valid_until_ms)
-            expire(gossip, member);
-        else if (gossip->now_ms + RENEW_BEFORE_MS >= member->valid_until_ms && gossip->now_ms >= member->who_asked_ms) {
-            identity_ask(gossip, member);
-            member->who_asked_ms = gossip->now_ms + 2000;
-        }
+/* When a newer token should be asked for. */
+static uint64_t renew_ms(const struct member *member) {
+    uint64_t renew = member->valid_until_ms > RENEW_BEFORE_MS ? member->valid_until_ms - RENEW_BEFORE_MS : 0;
+    return renew > member->who_asked_ms ? renew : member->who_asked_ms;
+}
+
+void identity_tick(struct gossip *gossip, struct member *member) {
+    if (gossip->now_ms >= member->valid_until_ms) {
+        expire(gossip, member);
+    } else if (member->valid_until_ms != NEVER && gossip->now_ms >= renew_ms(member)) {
+        identity_ask(gossip, member);
+        member->who_asked_ms = gossip->now_ms + 2000;
     }
 }
 
-uint64_t identity_deadline_ms(const struct gossip *gossip) {
-    uint64_t deadline = NEVER;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = gossip->members.items[i];
-        if (member->self || member->valid_until_ms == NEVER) continue;
-        uint64_t renew = member->valid_until_ms > RENEW_BEFORE_MS ? member->valid_until_ms - RENEW_BEFORE_MS : 0;
-        renew = renew > member->who_asked_ms ? renew : member->who_asked_ms;
-        deadline = earlier(deadline, earlier(renew, member->valid_until_ms));
-    }
-    return deadline;
+uint64_t identity_deadline_ms(const struct member *member) {
+    if (member->valid_until_ms == NEVER) return NEVER;
+    return earlier(renew_ms(member), member->valid_until_ms);
 }

@@ -42,7 +42,7 @@ static void look_at(const struct gossip *gossip, const struct member *member, st
 
 bool gossip_inspect_at(const struct gossip *gossip, size_t index, struct gossip_inspected *out) {
     if (index >= gossip->members.count) return false;
-    look_at(gossip, gossip->members.items[index], out);
+    look_at(gossip, members_at(gossip, index), out);
     return true;
 }
 

@@ -30,7 +30,7 @@ struct gossip_sizes {
     size_t datagrams, events, relays, strangers, drafts;
 };
 
-/* In the order of ids; false past the end. */
+/* In no order that means anything; false past the end. */
 bool gossip_inspect_at(const struct gossip *gossip, size_t index, struct gossip_inspected *out);
 bool gossip_inspect_find(const struct gossip *gossip, const struct member_id *id, struct gossip_inspected *out);
 bool gossip_inspect_self(const struct gossip *gossip, struct gossip_inspected *out);

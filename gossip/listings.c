@@ -32,10 +32,8 @@ bool gossip_member_at(const struct gossip *gossip, uint64_t now_ms, size_t index
         describe(gossip, now_ms, gossip->self, info);
         return true;
     }
-    /* Ourselves are first, so those before us in the order of ids are one place later. */
-    const struct member *member = gossip->members.items[index - 1];
-    if (memcmp(&member->id, &gossip->self->id, sizeof member->id) >= 0) member = gossip->members.items[index];
-    describe(gossip, now_ms, member, info);
+    /* Ourselves are first, so those before our place are one later. */
+    describe(gossip, now_ms, members_at(gossip, index - (index <= gossip->self->place)), info);
     return true;
 }
 
@@ -48,7 +46,7 @@ bool gossip_member_find(const struct gossip *gossip, uint64_t now_ms, const stru
 
 void gossip_walk_rows(const struct gossip *gossip, uint64_t now_ms, gossip_on_row *on_row, void *context) {
     for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = gossip->members.items[i];
+        const struct member *member = members_at(gossip, i);
         if (!member->self && !member_is_visible(member)) continue;
         struct member_info info;
         describe(gossip, now_ms, member, &info);
@@ -79,7 +77,7 @@ void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *o
         out->links_wanted += gossip->carrier.wants[i].until_ms != 0;
     count_covers(gossip, out);
     for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = gossip->members.items[i];
+        const struct member *member = members_at(gossip, i);
         if (member->self) {
             out->rows_own = registry_rows(member->registry)->count;
             out->members_alive++;

@@ -1,43 +1,246 @@
+/* Who there is. Records stand in chunks and never move; a directory finds them by id; and one array holds their numbers
+ * in parts, so that a random visible one, the next one to be asked, all suspects and all who are absent are each found
+ * without a walk. */
 #include "gossip/state.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define PICK_TRIES_MAX 64u
 
 bool id_equal(const struct member_id *a, const struct member_id *b) {
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-static bool find(const struct gossip *gossip, const struct member_id *id, size_t *index) {
-    size_t low = 0, high = gossip->members.count;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = memcmp(&gossip->members.items[middle]->id, id, sizeof *id);
-        if (order == 0) {
-            *index = middle;
-            return true;
-        }
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    *index = low;
-    return false;
+static struct member *at_number(const struct members *members, uint32_t number) {
+    return &members->chunks[number / MEMBERS_CHUNK][number % MEMBERS_CHUNK];
+}
+
+static const struct member_id *id_of(const void *context, uint32_t number) {
+    return &at_number(context, number)->id;
+}
+
+static struct directory_ids ids_of(const struct members *members) {
+    return (struct directory_ids){id_of, members};
 }
 
 struct member *members_find(const struct gossip *gossip, const struct member_id *id) {
-    size_t index;
-    return find(gossip, id, &index) ? gossip->members.items[index] : NULL;
+    const struct members *members = &gossip->members;
+    uint32_t number = directory_find(&members->directory, ids_of(members), id);
+    return number == DIRECTORY_NOBODY ? NULL : at_number(members, number);
 }
+
+struct member *members_after(const struct gossip *gossip, const struct member_id *id) {
+    const struct members *members = &gossip->members;
+    uint32_t number = directory_after(&members->directory, ids_of(members), id);
+    return number == DIRECTORY_NOBODY ? NULL : at_number(members, number);
+}
+
+struct member *members_at(const struct gossip *gossip, size_t place) {
+    return at_number(&gossip->members, gossip->members.places[place]);
+}
+
+/* ---- parts ---- */
+
+static enum member_part part_at(const struct members *members, uint32_t place) {
+    unsigned part = 0;
+    while (place >= members->part_end[part])
+        part++;
+    return (enum member_part)part;
+}
+
+static void set_place(struct members *members, uint32_t place, uint32_t number) {
+    members->places[place] = number;
+    at_number(members, number)->place = place;
+}
+
+static void swap_places(struct members *members, uint32_t a, uint32_t b) {
+    uint32_t number = members->places[a];
+    set_place(members, a, members->places[b]);
+    set_place(members, b, number);
+}
+
+static void move(struct members *members, struct member *member, enum member_part to) {
+    unsigned part = part_at(members, member->place);
+    for (; part < to; part++) {
+        members->part_end[part]--;
+        swap_places(members, member->place, members->part_end[part]);
+    }
+    for (; part > to; part--) {
+        swap_places(members, member->place, members->part_end[part - 1]);
+        members->part_end[part - 1]++;
+    }
+}
+
+static bool was_asked(enum member_part part) {
+    return part == PART_ALIVE_ASKED || part == PART_SUSPECT_ASKED;
+}
+
+static enum member_part part_for(const struct member *member, enum member_part now) {
+    if (member_is_visible(member) && member->state == MEMBER_ALIVE)
+        return was_asked(now) ? PART_ALIVE_ASKED : PART_ALIVE_TO_ASK;
+    if (member_is_visible(member)) return was_asked(now) ? PART_SUSPECT_ASKED : PART_SUSPECT_TO_ASK;
+    bool gone = member->state == MEMBER_DOWN || member->state == MEMBER_LEFT;
+    bool absent = gone || (member->state == MEMBER_UNVERIFIED && !member->refused);
+    return absent && !member->self ? PART_ABSENT : PART_OTHER;
+}
+
+bool member_is_visible(const struct member *member) {
+    return !member->self && member->known && (member->state == MEMBER_ALIVE || member->state == MEMBER_SUSPECT);
+}
+
+uint32_t members_visible_count(const struct gossip *gossip) {
+    return gossip->members.part_end[PART_SUSPECT_ASKED] + 1;
+}
+
+struct member *members_visible(const struct gossip *gossip, size_t index) {
+    return index + 1 < members_visible_count(gossip) ? members_at(gossip, index) : NULL;
+}
+
+uint32_t members_suspect_count(const struct gossip *gossip) {
+    return gossip->members.part_end[PART_SUSPECT_ASKED] - gossip->members.part_end[PART_ALIVE_TO_ASK];
+}
+
+struct member *members_suspect(const struct gossip *gossip, size_t index) {
+    if (index >= members_suspect_count(gossip)) return NULL;
+    return members_at(gossip, gossip->members.part_end[PART_ALIVE_TO_ASK] + index);
+}
+
+size_t members_pick(struct gossip *gossip, struct member **out, size_t want, const struct member *skip) {
+    uint32_t visible = members_visible_count(gossip) - 1;
+    size_t count = 0;
+    /* Some may be out of reach, by datagram and by link: then it is no use to try for ever. */
+    for (size_t tries = 0; visible > 0 && count < want && tries < PICK_TRIES_MAX; tries++) {
+        struct member *member = members_at(gossip, chance_below(&gossip->chance, visible));
+        bool taken = member == skip || !carrier_reaches(gossip, member);
+        for (size_t i = 0; i < count; i++)
+            taken = taken || out[i] == member;
+        if (!taken) out[count++] = member;
+        if (count + (skip && member_is_visible(skip)) == visible) break;
+    }
+    return count;
+}
+
+struct member *members_pick_absent(struct gossip *gossip) {
+    uint32_t first = gossip->members.part_end[PART_SUSPECT_ASKED];
+    uint32_t count = gossip->members.part_end[PART_ABSENT] - first;
+    return count > 0 ? members_at(gossip, first + chance_below(&gossip->chance, count)) : NULL;
+}
+
+uint32_t members_absent_count(const struct gossip *gossip) {
+    return gossip->members.part_end[PART_ABSENT] - gossip->members.part_end[PART_SUSPECT_ASKED];
+}
+
+struct member *members_next_to_ask(struct gossip *gossip) {
+    struct members *members = &gossip->members;
+    uint32_t *end = members->part_end;
+    if (end[PART_ALIVE_ASKED] == end[PART_SUSPECT_TO_ASK]) { /* a new round */
+        end[PART_ALIVE_ASKED] = 0;
+        end[PART_SUSPECT_TO_ASK] = end[PART_SUSPECT_ASKED];
+    }
+    uint32_t count = end[PART_SUSPECT_TO_ASK] - end[PART_ALIVE_ASKED];
+    if (count == 0) return NULL;
+    struct member *member = members_at(gossip, end[PART_ALIVE_ASKED] + chance_below(&gossip->chance, count));
+    move(members, member, member->state == MEMBER_ALIVE ? PART_ALIVE_ASKED : PART_SUSPECT_ASKED);
+    return member;
+}
+
+/* ---- what follows from a member's fields ---- */
+
+uint64_t member_deadline_ms(const struct gossip *gossip, const struct member *member) {
+    if (member->self) return NEVER;
+    uint64_t deadline = earlier(member->probe.deadline_ms, evidence_deadline_ms(gossip, member));
+    deadline = earlier(deadline, identity_deadline_ms(member));
+    return earlier(deadline, member->resend_ms);
+}
+
+struct member *members_of_timer(struct timer *timer) {
+    return (struct member *)(void *)((char *)timer - offsetof(struct member, timer));
+}
+
+static bool should_be_told(const struct member *member) {
+    const struct rumor *rumor = &member->rumor;
+    return (member->known || member->self) && (rumor->head_sends || rumor->entry_sends || rumor->accuse_sends);
+}
+
+static void list_told(struct members *members, struct member *member) {
+    bool told = should_be_told(member);
+    if (told == (member->told_at > 0)) return;
+    if (told) {
+        members->told[members->told_count] = member->number;
+        member->told_at = ++members->told_count;
+        return;
+    }
+    uint32_t last = members->told[--members->told_count];
+    members->told[member->told_at - 1] = last;
+    at_number(members, last)->told_at = member->told_at;
+    member->told_at = 0;
+}
+
+uint32_t members_told_count(const struct gossip *gossip) {
+    return gossip->members.told_count;
+}
+
+struct member *members_told(const struct gossip *gossip, size_t index) {
+    return at_number(&gossip->members, gossip->members.told[index]);
+}
+
+/* With few members the time that a suspicion lasts depends on how many they are. */
+static void refresh_suspects(struct gossip *gossip) {
+    if (members_visible_count(gossip) > SUSPICION_ACCUSERS_MAX + 2) return;
+    struct member *suspect;
+    for (size_t i = 0; (suspect = members_suspect(gossip, i)); i++)
+        timers_set(&gossip->timers, &suspect->timer, member_deadline_ms(gossip, suspect));
+}
+
+void members_changed(struct gossip *gossip, struct member *member) {
+    struct members *members = &gossip->members;
+    uint32_t visible = members_visible_count(gossip);
+    enum member_part part = part_at(members, member->place), to = part_for(member, part);
+    if (part != to) move(members, member, to);
+    timers_set(&gossip->timers, &member->timer, member_deadline_ms(gossip, member));
+    list_told(members, member);
+    digest_changed(gossip, member);
+    if (members_visible_count(gossip) != visible) refresh_suspects(gossip);
+}
+
+const char *members_fault(const struct gossip *gossip) {
+    const struct members *members = &gossip->members;
+    size_t told = 0, timers = 0;
+    struct member_id last = {{0}};
+    for (uint32_t place = 0; place < members->count; place++) {
+        const struct member *member = members_at(gossip, place);
+        enum member_part part = part_at(members, place);
+        uint64_t deadline = member_deadline_ms(gossip, member);
+        if (member->place != place) return "a member does not know its place";
+        if (members_find(gossip, &member->id) != member) return "a member is not found by its id";
+        if (part_for(member, part) != part) return "a member is in the wrong part";
+        if (timers_deadline_ms(&gossip->timers, &member->timer) != deadline) return "a deadline is not the timer's";
+        if (should_be_told(member) != (member->told_at > 0)) return "a rumour is listed that is none, or the reverse";
+        told += member->told_at > 0;
+        timers += deadline != NEVER;
+    }
+    if (told != members->told_count || timers != gossip->timers.count) return "a list holds more than there is";
+    size_t walked = 0;
+    for (const struct member *member = members_after(gossip, &last); member; member = members_after(gossip, &last)) {
+        last = member->id;
+        walked++;
+    }
+    if (walked != members->count) return "the order of ids does not pass by all";
+    return digest_fault(gossip);
+}
+
+/* ---- coming and going ---- */
 
 /* A stranger takes the place of the oldest stranger, or of the member that has been down the longest; nobody verified
  * and present is displaced. */
 static bool displace(struct gossip *gossip) {
     struct member *oldest = NULL;
     bool strangers = gossip->members.unverified >= UNVERIFIED_MAX;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = gossip->members.items[i];
-        if (member->self || member_is_visible(member) || member == gossip->sender) continue;
+    for (size_t i = members_visible_count(gossip) - 1; i < gossip->members.count; i++) {
+        struct member *member = members_at(gossip, i);
+        if (member->self || member == gossip->sender) continue;
         if (strangers && member->has_key) continue;
         if (!oldest || member->made_ms < oldest->made_ms) oldest = member;
     }
@@ -46,77 +249,93 @@ static bool displace(struct gossip *gossip) {
     return true;
 }
 
+static bool add_chunk(struct members *members) {
+    struct member **chunks = realloc(members->chunks, (members->chunk_count + 1) * sizeof *chunks);
+    if (!chunks) return false;
+    members->chunks = chunks;
+    struct member *chunk = calloc(MEMBERS_CHUNK, sizeof *chunk);
+    if (!chunk) return false;
+    for (uint32_t i = MEMBERS_CHUNK; i-- > 0;) {
+        chunk[i].number = (uint32_t)members->chunk_count * MEMBERS_CHUNK + i;
+        chunk[i].next_free = members->free;
+        members->free = &chunk[i];
+    }
+    chunks[members->chunk_count++] = chunk;
+    return true;
+}
+
+static bool reserve(struct gossip *gossip) {
+    struct members *members = &gossip->members;
+    if (!members->free && !add_chunk(members)) return false;
+    if (!timers_reserve(&gossip->timers, members->count + 1)) return false;
+    if (members->count < members->room) return true;
+    size_t room = members->room + members->room / 4 + 16;
+    uint32_t *places = realloc(members->places, room * sizeof *places);
+    if (!places) return false;
+    members->places = places;
+    uint32_t *told = realloc(members->told, room * sizeof *told);
+    if (!told) return false;
+    members->told = told;
+    members->room = room;
+    return true;
+}
+
 struct member *members_make(struct gossip *gossip, const struct member_id *id) {
     struct members *members = &gossip->members;
-    size_t index;
-    if (find(gossip, id, &index)) return members->items[index];
+    struct member *member = members_find(gossip, id);
+    if (member) return member;
     if ((members->unverified >= UNVERIFIED_MAX || members->count >= gossip->limits.members_max) && !displace(gossip))
         return NULL;
-    if (members->count == members->room) {
-        size_t room = members->room ? members->room * 2 : 16;
-        struct member **items = realloc(members->items, room * sizeof *items);
-        if (!items) return NULL;
-        members->items = items;
-        members->room = room;
-    }
-    struct member *member = calloc(1, sizeof *member);
-    if (!member) return NULL;
-    member->id = *id;
-    member->made_ms = gossip->now_ms;
+    if (!reserve(gossip) || !directory_add(&members->directory, ids_of(members), id, members->free->number))
+        return NULL;
+    member = members->free;
+    members->free = member->next_free;
+    *member = (struct member){.id = *id, .number = member->number, .made_ms = gossip->now_ms};
     member->heard_ms = NEVER;
     member->probe.deadline_ms = NEVER;
     member->valid_until_ms = NEVER;
     member->resend_ms = NEVER;
-    find(gossip, id, &index);
-    memmove(members->items + index + 1, members->items + index, (members->count - index) * sizeof *members->items);
-    members->items[index] = member;
-    members->count++;
+    members->part_end[PART_OTHER]++;
+    set_place(members, (uint32_t)members->count++, member->number);
     members->unverified++;
+    members_changed(gossip, member);
     return member;
 }
 
 void members_remove(struct gossip *gossip, struct member *member) {
     struct members *members = &gossip->members;
-    size_t index;
-    if (!find(gossip, &member->id, &index)) return;
-    memmove(members->items + index, members->items + index + 1, (members->count - index - 1) * sizeof *members->items);
-    members->count--;
     if (!member->has_key) members->unverified--;
     carrier_forget(gossip, member);
     if (gossip->sender == member) gossip->sender = NULL;
     if (gossip->reply.member == member) gossip->reply.member = NULL;
     transfers_drop(&gossip->transfers, &member->id);
+    timers_set(&gossip->timers, &member->timer, NEVER);
+    digest_forget(gossip, member);
+    member->known = member->self = false;
+    list_told(members, member);
+    move(members, member, PART_OTHER);
+    members->count--;
+    set_place(members, member->place, members->places[members->count]);
+    members->part_end[PART_OTHER]--;
+    directory_remove(&members->directory, ids_of(members), &member->id);
     registry_unref(member->registry);
     free(member->token);
-    free(member);
+    uint32_t number = member->number;
+    *member = (struct member){.number = number, .next_free = members->free};
+    members->free = member;
 }
 
-bool member_is_visible(const struct member *member) {
-    return !member->self && member->known && (member->state == MEMBER_ALIVE || member->state == MEMBER_SUSPECT);
-}
-
-uint32_t members_visible_count(const struct gossip *gossip) {
-    uint32_t count = 1;
-    for (size_t i = 0; i < gossip->members.count; i++)
-        count += member_is_visible(gossip->members.items[i]);
-    return count;
-}
-
-size_t members_pick(struct gossip *gossip, struct member **out, size_t want, const struct member *skip) {
-    /* Algorithm R: each visible member is as likely as any other, in one walk. */
-    size_t seen = 0;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = gossip->members.items[i];
-        if (!member_is_visible(member) || member == skip || !carrier_reaches(gossip, member)) continue;
-        seen++;
-        if (seen <= want) {
-            out[seen - 1] = member;
-        } else {
-            uint32_t slot = chance_below(&gossip->chance, (uint32_t)seen);
-            if (slot < want) out[slot] = member;
-        }
-    }
-    return seen < want ? seen : want;
+void members_free(struct gossip *gossip) {
+    struct members *members = &gossip->members;
+    while (members->count > 0)
+        members_remove(gossip, members_at(gossip, members->count - 1));
+    for (size_t i = 0; i < members->chunk_count; i++)
+        free(members->chunks[i]);
+    free(members->chunks);
+    free(members->places);
+    free(members->told);
+    directory_free(&members->directory);
+    timers_free(&gossip->timers);
 }
 
 struct gossip_address member_route(const struct member *member) {

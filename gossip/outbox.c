@@ -63,10 +63,16 @@ static void put_header(struct gossip *gossip, const struct packet *packet, struc
         header.holds_incarnation = member->incarnation;
         header.holds_sequence = registry_sequence(member->registry);
     }
-    if (packet->to.family != ADDRESS_LINK) cookie_for(gossip, &packet->to, header.cookie);
+    bool reply = gossip->header && address_equal(&gossip->source, &packet->to);
+    if (packet->to.family != ADDRESS_LINK) {
+        if (reply)
+            memcpy(header.cookie, gossip->source_cookie, sizeof header.cookie);
+        else
+            cookie_for(gossip, &packet->to, header.cookie);
+    }
     if (packet->to.family == ADDRESS_LINK)
         memset(header.echo, 0, sizeof header.echo); /* TLS has proved who is there */
-    else if (gossip->header && address_equal(&gossip->source, &packet->to))
+    else if (reply)
         memcpy(header.echo, gossip->header->cookie, sizeof header.echo);
     else if (member && address_equal(&member->path, &packet->to))
         memcpy(header.echo, member->echo, sizeof header.echo);

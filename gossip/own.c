@@ -40,6 +40,7 @@ bool own_sign_head(struct gossip *gossip) {
     memcpy(self->head, bytes, size);
     self->head_size = size;
     if (base) checkpoint_set_head(base, bytes, size);
+    members_changed(gossip, self);
     return true;
 }
 
@@ -72,17 +73,27 @@ static void send_entries(struct gossip *gossip, struct member *member, uint64_t 
     packet_end(gossip, &packet, false);
 }
 
+static void resend_after(struct gossip *gossip, struct member *member, uint32_t ms) {
+    member->resends = 0;
+    member->resend_ms = gossip->now_ms + ms;
+    members_changed(gossip, member);
+}
+
+void own_resend_soon(struct gossip *gossip, struct member *member) {
+    resend_after(gossip, member, 0);
+}
+
 static void send_new(struct gossip *gossip, struct member *member) {
     uint64_t sent = member->sent_sequence > member->known_sequence ? member->sent_sequence : member->known_sequence;
     send_entries(gossip, member, sent + 1);
-    member->resends = 0;
-    member->resend_ms = gossip->now_ms + RESEND_MS;
+    resend_after(gossip, member, RESEND_MS);
 }
 
 static void tell_entries(struct gossip *gossip) {
     if (is_eager(gossip)) {
-        for (size_t i = 0; i < gossip->members.count; i++)
-            if (member_is_visible(gossip->members.items[i])) send_new(gossip, gossip->members.items[i]);
+        struct member *member;
+        for (size_t i = 0; (member = members_visible(gossip, i)); i++)
+            send_new(gossip, member);
     } else {
         struct member *some[3];
         size_t count = members_pick(gossip, some, 3, NULL);
@@ -93,13 +104,11 @@ static void tell_entries(struct gossip *gossip) {
 }
 
 void own_tell_head(struct gossip *gossip) {
-    for (size_t i = 0; is_eager(gossip) && i < gossip->members.count; i++) {
-        struct member *member = gossip->members.items[i];
-        if (!member_is_visible(member)) continue;
+    struct member *member;
+    for (size_t i = 0; is_eager(gossip) && (member = members_visible(gossip, i)); i++) {
         struct message head = evidence_head_of(gossip->self);
         send_one(gossip, member, &head);
-        member->resends = 0;
-        member->resend_ms = gossip->now_ms + RESEND_MS;
+        resend_after(gossip, member, RESEND_MS);
     }
     rumors_head(gossip, gossip->self);
 }
@@ -143,6 +152,7 @@ static bool cut_one(struct gossip *gossip) {
     assert(!body.failed);
     if (!gossip->crypto.sign(gossip->crypto.context, bytes, body.size, bytes + body.size)) return false;
     if (!take_own(gossip, bytes, body.size + GOSSIP_SIGNATURE_SIZE)) return false;
+    members_changed(gossip, self);
     gossip->own.draft_count--;
     memmove(gossip->own.drafts, gossip->own.drafts + 1, gossip->own.draft_count * sizeof *gossip->own.drafts);
     return true;
@@ -232,11 +242,15 @@ uint64_t own_change(struct gossip *gossip, enum gossip_row_kind kind, const char
 static void check_left(struct gossip *gossip) {
     struct own *own = &gossip->own;
     uint32_t visible = members_visible_count(gossip) - 1, told = 0;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = gossip->members.items[i];
-        told += member_is_visible(member) && member->known_incarnation >= gossip->self->incarnation;
-    }
+    const struct member *member;
+    for (size_t i = 0; told < LEAVE_ACKNOWLEDGED && (member = members_visible(gossip, i)); i++)
+        told += member->known_incarnation >= gossip->self->incarnation;
     if (told >= visible || told >= LEAVE_ACKNOWLEDGED || gossip->now_ms >= own->leave_deadline_ms) own->left = true;
+}
+
+static bool lags(const struct gossip *gossip, const struct member *member) {
+    return member->known_sequence < registry_sequence(gossip->self->registry) ||
+           member->known_incarnation < gossip->self->incarnation;
 }
 
 void own_heard(struct gossip *gossip, struct member *member) {
@@ -250,35 +264,30 @@ void own_heard(struct gossip *gossip, struct member *member) {
     if (header->holds_sequence <= member->known_sequence) return;
     member->known_sequence = header->holds_sequence;
     member->resends = 0;
+    if (!lags(gossip, member))
+        member->resend_ms = NEVER;
+    else if (member->resend_ms == NEVER)
+        member->resend_ms = gossip->now_ms + RESEND_MS; /* it took some: the rest */
+    members_changed(gossip, member);
     event_plain(gossip, GOSSIP_KNOWS, member, self->epoch, member->known_sequence, "");
 }
 
-static bool lags(const struct gossip *gossip, const struct member *member) {
-    return member->known_sequence < registry_sequence(gossip->self->registry) ||
-           member->known_incarnation < gossip->self->incarnation;
-}
-
-static bool resend_due(const struct gossip *gossip, const struct member *member, bool eager) {
-    return member_is_visible(member) && member->resends < (eager ? RESENDS_MAX : 1) && lags(gossip, member);
-}
-
-static void resend(struct gossip *gossip) {
-    bool eager = is_eager(gossip);
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = gossip->members.items[i];
-        if (gossip->now_ms < member->resend_ms || !resend_due(gossip, member, eager)) continue;
-        send_entries(gossip, member, member->known_sequence + 1);
-        member->resends++;
-        /* The first tries at the pace of a barrier, then slower: rumours and repair do the rest. */
+/* It did not say that it holds what was sent. The first tries at the pace of a barrier, then slower: rumours and repair
+ * do the rest, and with many members all of it but one try. */
+void own_resend(struct gossip *gossip, struct member *member) {
+    if (gossip->now_ms < member->resend_ms) return;
+    uint32_t resends_max = is_eager(gossip) ? RESENDS_MAX : 1;
+    member->resend_ms = NEVER;
+    if (!member_is_visible(member) || !lags(gossip, member) || member->resends >= resends_max) return;
+    send_entries(gossip, member, member->known_sequence + 1);
+    if (++member->resends < resends_max)
         member->resend_ms = gossip->now_ms + ((uint64_t)RESEND_MS << (member->resends < 4 ? 0 : member->resends - 3));
-    }
 }
 
 void own_tick(struct gossip *gossip) {
     struct own *own = &gossip->own;
     tick_covers(gossip);
     if (own->draft_count > 0 && gossip->now_ms >= own->next_cut_ms) cut(gossip);
-    resend(gossip);
     if (own->leaving && !own->left) check_left(gossip);
 }
 
@@ -287,10 +296,6 @@ uint64_t own_deadline_ms(const struct gossip *gossip) {
     uint64_t deadline = own->draft_count > 0 ? own->next_cut_ms : NEVER;
     deadline = earlier(deadline, earlier(cover_deadline_ms(&own->covers[0]), cover_deadline_ms(&own->covers[1])));
     if (own->leaving && !own->left) deadline = earlier(deadline, own->leave_deadline_ms);
-    bool eager = is_eager(gossip);
-    for (size_t i = 0; i < gossip->members.count; i++)
-        if (resend_due(gossip, gossip->members.items[i], eager))
-            deadline = earlier(deadline, gossip->members.items[i]->resend_ms);
     return deadline;
 }
 
@@ -341,8 +346,8 @@ void own_raise_epoch(struct gossip *gossip, uint64_t above) {
     self->epoch = above + 1;
     self->incarnation = 0;
     for (size_t i = 0; i < gossip->members.count; i++) {
-        gossip->members.items[i]->known_sequence = gossip->members.items[i]->known_incarnation = 0;
-        gossip->members.items[i]->sent_sequence = 0;
+        struct member *member = members_at(gossip, i);
+        member->known_sequence = member->known_incarnation = member->sent_sequence = 0;
     }
     event_plain(gossip, GOSSIP_EPOCH, self, self->epoch, registry_sequence(self->registry), "");
     if (own_sign_head(gossip)) own_tell_head(gossip);

@@ -3,7 +3,6 @@
  * however many there are. */
 #include "gossip/state.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define ASK_AGAIN_MS 50u
@@ -12,8 +11,8 @@
 #define PARTITION_MAX_MS 60000u /* how long many suspects at once put off their eviction */
 #define YOUNG_MS 5000u          /* a member just heard of is asked again soon */
 
-static uint64_t patience(const struct gossip *gossip, uint32_t ms) {
-    return (uint64_t)ms * (gossip->awareness + 1);
+static uint64_t patience(const struct gossip *gossip, uint64_t ms) {
+    return ms * (gossip->awareness + 1);
 }
 
 static void write_ping(struct gossip *gossip, struct member *member, struct packet *packet) {
@@ -62,9 +61,11 @@ static void start(struct gossip *gossip, struct member *member) {
     member->probe.stage = 1;
     member->probe.helpers = member->probe.nacks = 0;
     member->probe.deadline_ms = gossip->now_ms + patience(gossip, gossip->limits.probe_timeout_ms);
-    if (carrier_reaches(gossip, member)) return;
-    carrier_want(gossip, member, CARRIER_NEED_MS);
-    member->probe.deadline_ms += CARRIER_PATIENCE_MS;
+    if (!carrier_reaches(gossip, member)) {
+        carrier_want(gossip, member, CARRIER_NEED_MS);
+        member->probe.deadline_ms += CARRIER_PATIENCE_MS;
+    }
+    members_changed(gossip, member);
 }
 
 void probe_by(struct gossip *gossip, struct member *member, const struct gossip_address *to) {
@@ -96,12 +97,14 @@ static void succeed(struct gossip *gossip, struct member *member, uint64_t epoch
     member->probe.deadline_ms = NEVER;
     if (gossip->awareness > 0) gossip->awareness--;
     evidence_consider(gossip, member);
+    members_changed(gossip, member);
 }
 
 static void relay_answer(struct gossip *gossip, struct relay *relay, bool answered) {
     struct member *origin = members_find(gossip, &relay->origin);
     struct message indirect = {.kind = MESSAGE_INDIRECT, .number = relay->origin_number, .flag = answered};
     relay->used = false;
+    gossip->relay_count--;
     if (origin) send_one(gossip, origin, &indirect);
 }
 
@@ -109,10 +112,9 @@ void probe_on_pong(struct gossip *gossip, uint64_t number) {
     struct member *sender = gossip->sender;
     if (!sender || number == 0 || !gossip->authentic) return;
     carrier_answered(gossip, sender, number);
-    for (size_t i = 0; i < RELAYS_MAX; i++)
-        if (gossip->relays[i].used && gossip->relays[i].number == number &&
-            id_equal(&gossip->relays[i].target, &sender->id))
-            relay_answer(gossip, &gossip->relays[i], true);
+    struct relay *relay = &gossip->relays[number % RELAYS_MAX];
+    if (relay->used && relay->number == number && id_equal(&relay->target, &sender->id))
+        relay_answer(gossip, relay, true);
     if (sender->probe.number != number) return;
     succeed(gossip, sender, gossip->header->epoch);
     bool buried = sender->known && !member_is_visible(sender) && sender->down_epoch == sender->epoch &&
@@ -123,12 +125,26 @@ void probe_on_pong(struct gossip *gossip, uint64_t number) {
     }
 }
 
+static struct relay *free_relay(struct gossip *gossip) {
+    if (gossip->relay_count == RELAYS_MAX) return NULL;
+    size_t at = 0;
+    while (gossip->relays[at].used)
+        at++;
+    return &gossip->relays[at];
+}
+
+/* Only we know it, and it says where we keep what it is about. */
+static uint64_t numbered(struct gossip *gossip, size_t place, size_t places) {
+    uint64_t number = 0;
+    while (number < places)
+        number = chance_next(&gossip->chance) / places * places + place;
+    return number;
+}
+
 void probe_on_request(struct gossip *gossip, const struct message *message) {
     struct member *origin = gossip->sender, *target = members_find(gossip, &message->version.id);
     if (!gossip->authentic) return;
-    struct relay *relay = NULL;
-    for (size_t i = 0; i < RELAYS_MAX && !relay; i++)
-        if (!gossip->relays[i].used) relay = &gossip->relays[i];
+    struct relay *relay = free_relay(gossip);
     struct gossip_address to = {0};
     if (target && !target->self && target->known) to = member_route(target);
     if (!relay || to.family == 0) {
@@ -137,11 +153,12 @@ void probe_on_request(struct gossip *gossip, const struct message *message) {
         return;
     }
     *relay = (struct relay){.used = true,
-                            .number = chance_next(&gossip->chance),
+                            .number = numbered(gossip, (size_t)(relay - gossip->relays), RELAYS_MAX),
                             .origin_number = message->number,
                             .deadline_ms = gossip->now_ms + gossip->limits.probe_timeout_ms,
                             .origin = origin->id,
                             .target = target->id};
+    gossip->relay_count++;
     struct packet packet;
     struct message ping_message = {.kind = MESSAGE_PING, .number = relay->number};
     packet_begin(&packet, target, &to);
@@ -153,36 +170,39 @@ void probe_on_request(struct gossip *gossip, const struct message *message) {
 
 void probe_on_indirect(struct gossip *gossip, const struct message *message) {
     if (message->number == 0 || !gossip->authentic) return;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = gossip->members.items[i];
-        if (member->probe.number != message->number) continue;
-        if (message->flag) {
-            carrier_answered_helper(gossip, member);
-            succeed(gossip, member, member->epoch);
-        } else {
-            member->probe.nacks++;
-        }
-        return;
+    struct asked *asked = &gossip->asked[message->number % ASKED_MAX];
+    if (asked->number != message->number) return;
+    struct member *member = members_find(gossip, &asked->member);
+    if (!member || member->probe.number != asked->probe_number) return;
+    if (message->flag) {
+        carrier_answered_helper(gossip, member);
+        succeed(gossip, member, member->epoch);
+    } else {
+        member->probe.nacks++;
     }
 }
 
 static void ask_helpers(struct gossip *gossip, struct member *member) {
     struct member *helpers[HELPERS];
-    size_t count = members_pick(gossip, helpers, HELPERS, member);
+    size_t count = members_pick(gossip, helpers, HELPERS, member), place = gossip->asked_next++ % ASKED_MAX;
+    struct asked *asked = &gossip->asked[place];
+    *asked = (struct asked){numbered(gossip, place, ASKED_MAX), member->probe.number, member->id};
     for (size_t i = 0; i < count; i++) {
-        struct message request = {.kind = MESSAGE_PING_REQ, .number = member->probe.number, .version.id = member->id};
+        struct message request = {.kind = MESSAGE_PING_REQ, .number = asked->number, .version.id = member->id};
         send_one(gossip, helpers[i], &request);
     }
     carrier_unanswered(gossip, member);
     member->probe.helpers = (uint8_t)count;
     member->probe.stage = 2;
-    member->probe.deadline_ms =
-        gossip->now_ms + patience(gossip, gossip->limits.probe_timeout_ms + gossip->limits.probe_timeout_ms / 2);
+    member->probe.deadline_ms = gossip->now_ms + patience(gossip, (uint64_t)gossip->limits.probe_timeout_ms +
+                                                                      gossip->limits.probe_timeout_ms / 2);
+    members_changed(gossip, member);
     ping(gossip, member);
 }
 
 static void fail(struct gossip *gossip, struct member *member) {
     member->probe.deadline_ms = NEVER;
+    members_changed(gossip, member);
     gossip->counters.probes_failed++;
     /* Not even the helpers spoke: perhaps it is us who are slow or cut off. */
     if (member->probe.helpers > 0 && member->probe.nacks == 0 && gossip->awareness < AWARENESS_MAX) gossip->awareness++;
@@ -196,53 +216,24 @@ static void fail(struct gossip *gossip, struct member *member) {
 /* Somebody is suspect. Is it alone, or is it us or a cable? That must be known before anybody is evicted. */
 void probe_all(struct gossip *gossip) {
     if (members_visible_count(gossip) - 1 > gossip->limits.eager_members_max) return;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = gossip->members.items[i];
-        if (member->state == MEMBER_ALIVE && member->known && member->probe.deadline_ms == NEVER)
-            probe_member(gossip, member);
-    }
+    struct member *member;
+    for (size_t i = 0; (member = members_visible(gossip, i)); i++)
+        if (member->state == MEMBER_ALIVE && member->probe.deadline_ms == NEVER) probe_member(gossip, member);
 }
 
 static struct member *successor(const struct gossip *gossip) {
-    struct member *first = NULL;
-    bool passed = false;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = gossip->members.items[i];
-        passed = passed || member->self;
-        if (!member_is_visible(member)) continue;
-        if (passed) return member;
-        first = first ? first : member;
-    }
-    return first;
-}
-
-static void refill_round(struct gossip *gossip) {
-    gossip->round_count = 0;
-    if (gossip->round_room < gossip->members.count) {
-        struct member_id *round = realloc(gossip->round, gossip->members.count * sizeof *round);
-        if (!round) return;
-        gossip->round = round;
-        gossip->round_room = gossip->members.count;
-    }
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        if (!member_is_visible(gossip->members.items[i])) continue;
-        uint32_t slot = chance_below(&gossip->chance, (uint32_t)gossip->round_count + 1);
-        gossip->round[gossip->round_count++] = gossip->round[slot];
-        gossip->round[slot] = gossip->members.items[i]->id;
-    }
-}
-
-static struct member *next_in_round(struct gossip *gossip) {
-    if (gossip->round_count == 0) refill_round(gossip);
-    while (gossip->round_count > 0) {
-        struct member *member = members_find(gossip, &gossip->round[--gossip->round_count]);
-        if (member && member_is_visible(member)) return member;
-    }
+    struct member_id zero = {{0}};
+    struct member *next = gossip->self;
+    do {
+        struct member *after = members_after(gossip, &next->id);
+        next = after ? after : members_after(gossip, &zero);
+        if (next && member_is_visible(next)) return next;
+    } while (next && next != gossip->self);
     return NULL;
 }
 
 static void probe_in_turn(struct gossip *gossip) {
-    struct member *turn = next_in_round(gossip), *next = successor(gossip);
+    struct member *turn = members_next_to_ask(gossip), *next = successor(gossip);
     if (turn && turn->probe.deadline_ms == NEVER) probe_member(gossip, turn);
     if (next && next != turn && next->probe.deadline_ms == NEVER) probe_member(gossip, next);
     gossip->next_probe_ms = gossip->now_ms + patience(gossip, gossip->limits.probe_interval_ms);
@@ -251,19 +242,16 @@ static void probe_in_turn(struct gossip *gossip) {
 /* A suspect is asked again and again: it lives if one answer comes through, and each question tells it what it is
  * suspected of. */
 static void probe_suspects(struct gossip *gossip) {
+    struct member *suspect;
     gossip->next_hard_probe_ms = NEVER;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = gossip->members.items[i];
-        if (member->state != MEMBER_SUSPECT) continue;
-        probe_member(gossip, member);
+    for (size_t i = 0; (suspect = members_suspect(gossip, i)); i++) {
+        probe_member(gossip, suspect);
         gossip->next_hard_probe_ms = gossip->now_ms + gossip->limits.probe_interval_ms / 3 + 1;
     }
 }
 
 bool probe_in_partition(struct gossip *gossip) {
-    uint32_t suspects = 0;
-    for (size_t i = 0; i < gossip->members.count; i++)
-        suspects += gossip->members.items[i]->state == MEMBER_SUSPECT;
+    uint32_t suspects = members_suspect_count(gossip);
     if (suspects < 3 || suspects * 4 <= members_visible_count(gossip)) {
         gossip->partition_since_ms = NEVER;
         return false;
@@ -272,16 +260,16 @@ bool probe_in_partition(struct gossip *gossip) {
     return gossip->now_ms < gossip->partition_since_ms + PARTITION_MAX_MS;
 }
 
+void probe_tick_member(struct gossip *gossip, struct member *member) {
+    if (gossip->now_ms < member->probe.deadline_ms) return;
+    if (member->probe.stage == 1)
+        ask_helpers(gossip, member);
+    else
+        fail(gossip, member);
+}
+
 void probe_tick(struct gossip *gossip) {
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = gossip->members.items[i];
-        if (gossip->now_ms < member->probe.deadline_ms) continue;
-        if (member->probe.stage == 1)
-            ask_helpers(gossip, member);
-        else
-            fail(gossip, member);
-    }
-    for (size_t i = 0; i < RELAYS_MAX; i++)
+    for (size_t i = 0; i < RELAYS_MAX && gossip->relay_count > 0; i++)
         if (gossip->relays[i].used && gossip->now_ms >= gossip->relays[i].deadline_ms)
             relay_answer(gossip, &gossip->relays[i], false);
     if (gossip->now_ms >= gossip->next_hard_probe_ms) probe_suspects(gossip);
@@ -290,14 +278,19 @@ void probe_tick(struct gossip *gossip) {
 
 uint64_t probe_deadline_ms(const struct gossip *gossip) {
     uint64_t deadline = earlier(gossip->next_probe_ms, gossip->next_hard_probe_ms);
-    for (size_t i = 0; i < gossip->members.count; i++)
-        deadline = earlier(deadline, gossip->members.items[i]->probe.deadline_ms);
-    for (size_t i = 0; i < RELAYS_MAX; i++)
-        if (gossip->relays[i].used) deadline = earlier(deadline, gossip->relays[i].deadline_ms);
+    for (size_t i = 0, left = gossip->relay_count; left > 0; i++) {
+        if (!gossip->relays[i].used) continue;
+        deadline = earlier(deadline, gossip->relays[i].deadline_ms);
+        left--;
+    }
     return deadline;
 }
 
 void probe_forget(struct gossip *gossip) {
-    for (size_t i = 0; i < gossip->members.count; i++)
-        gossip->members.items[i]->probe.deadline_ms = NEVER;
+    for (size_t i = 0; i < gossip->members.count; i++) {
+        struct member *member = members_at(gossip, i);
+        if (member->probe.deadline_ms == NEVER) continue;
+        member->probe.deadline_ms = NEVER;
+        timers_set(&gossip->timers, &member->timer, member_deadline_ms(gossip, member));
+    }
 }

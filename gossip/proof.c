@@ -74,9 +74,8 @@ void proof_on_proof(struct gossip *gossip, const struct message *message) {
     if (!sender || !sender->known || !gossip->source_proven || gossip->authentic || gossip->over_link ||
         message->size != GOSSIP_SIGNATURE_SIZE || !proof_may_check(gossip))
         return;
-    uint8_t cookie[8], body[64];
-    cookie_for(gossip, &gossip->source, cookie);
-    size_t size = write_proof(&sender->id, &gossip->self->id, cookie, body);
+    uint8_t body[64];
+    size_t size = write_proof(&sender->id, &gossip->self->id, gossip->source_cookie, body);
     if (!gossip->crypto.verify(gossip->crypto.context, sender->public_key, body, size, message->bytes)) {
         gossip->counters.bad_signature++;
         return;

@@ -46,11 +46,11 @@ static void handle(struct gossip *gossip, const struct message *message) {
     case MESSAGE_ACCUSE: evidence_on_accuse(gossip, message); break;
     case MESSAGE_HAVE: repair_on_have(gossip, message); break;
     case MESSAGE_HAD: rumors_on_had(gossip, message); break;
-    case MESSAGE_DIGEST: repair_on_digest(gossip, message->number); break;
+    case MESSAGE_DIGEST: digest_on_digest(gossip, message->number); break;
     case MESSAGE_BUCKETS:
-        if (message->size == MESSAGE_BUCKET_COUNT * 8) repair_on_buckets(gossip, message->bytes);
+        if (message->size == MESSAGE_BUCKET_COUNT * 8) digest_on_buckets(gossip, message->bytes);
         break;
-    case MESSAGE_VERSIONS: repair_on_versions(gossip, message); break;
+    case MESSAGE_VERSIONS: digest_on_versions(gossip, message); break;
     case MESSAGE_WANT: repair_on_want(gossip, message); break;
     case MESSAGE_WANT_CHUNK: repair_on_want_chunk(gossip, message); break;
     case MESSAGE_CHUNK: repair_on_chunk(gossip, message); break;
@@ -124,9 +124,8 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
         gossip->counters.malformed++; /* nobody speaks for another there */
         return;
     }
-    uint8_t cookie[8];
-    cookie_for(gossip, &gossip->source, cookie);
-    gossip->source_proven = gossip->over_link || memcmp(cookie, header.echo, sizeof cookie) == 0;
+    if (!gossip->over_link) cookie_for(gossip, &gossip->source, gossip->source_cookie);
+    gossip->source_proven = gossip->over_link || memcmp(gossip->source_cookie, header.echo, sizeof header.echo) == 0;
     gossip->header = &header;
     gossip->sender = NULL;
     gossip->authentic = gossip->proof_due = false;
@@ -143,6 +142,7 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
         complete(gossip);
     }
     if (in.failed) gossip->counters.malformed++;
+    if (gossip->sender) members_changed(gossip, gossip->sender);
     if (gossip->reply_open) {
         gossip->reply.member = gossip->sender;
         packet_end(gossip, &gossip->reply, true);

@@ -6,6 +6,7 @@
 
 #define SELF_KEEP_MS 60000u
 #define DIALS_AT_ONCE 3u
+#define LOOK_AT_MAX 64u
 #define FORGET_MS (7u * 24 * 3600 * 1000) /* a member gone for so long; its address is still dialled */
 /* A member that is down is dialled so often in an interval by all together (serf's rule: else thousands would dial the
  * one), and an address, which others need not know, by each at least once in so many intervals. */
@@ -43,18 +44,25 @@ static struct bootstrap *contact_at(struct gossip *gossip, size_t index) {
                                            : &gossip->remembered[index - gossip->bootstrap_count];
 }
 
-bool rejoin_is_answered(const struct gossip *gossip, const struct bootstrap *contact) {
-    if (gossip->now_ms < contact->self_until_ms || address_equal(&contact->address, &gossip->self->address))
-        return true;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = gossip->members.items[i];
-        if (!member_is_visible(member)) continue;
+/* Somebody who dialled us may be there. With many members it is quicker to ask there than to look through them. */
+static bool look_for(const struct gossip *gossip, struct bootstrap *contact) {
+    const struct member *member;
+    for (size_t i = 0; i < LOOK_AT_MAX && (member = members_visible(gossip, i)); i++) {
         struct gossip_address route = member_route(member);
-        if (address_equal(&route, &contact->address) || address_equal(&member->address, &contact->address) ||
-            (contact->answered && id_equal(&member->id, &contact->member)))
-            return true;
+        if (!address_equal(&route, &contact->address) && !address_equal(&member->address, &contact->address)) continue;
+        contact->member = member->id;
+        contact->answered = true;
+        return true;
     }
     return false;
+}
+
+bool rejoin_is_answered(const struct gossip *gossip, struct bootstrap *contact) {
+    if (gossip->now_ms < contact->self_until_ms || address_equal(&contact->address, &gossip->self->address))
+        return true;
+    const struct member *member = contact->answered ? members_find(gossip, &contact->member) : NULL;
+    if (member && member_is_visible(member)) return true;
+    return look_for(gossip, contact);
 }
 
 void rejoin_dial(struct gossip *gossip, struct bootstrap *contact) {
@@ -178,13 +186,8 @@ static void dial_one(struct gossip *gossip) {
 }
 
 static void call_one(struct gossip *gossip) {
-    struct member *chosen = NULL;
-    uint32_t choices = 0, visible = members_visible_count(gossip);
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = gossip->members.items[i];
-        bool candidate = is_absent(member) || is_gone(member);
-        if (candidate && chance_below(&gossip->chance, ++choices) == 0) chosen = member;
-    }
+    struct member *chosen = members_pick_absent(gossip);
+    uint32_t choices = members_absent_count(gossip), visible = members_visible_count(gossip);
     if (!chosen || forget(gossip, chosen) || !is_absent(chosen)) return;
     if (chance_below(&gossip->chance, visible) < DIALS_OF_ALL * choices) call(gossip, chosen);
 }
@@ -240,11 +243,12 @@ static bool is_good(const struct member *member) {
 }
 
 size_t gossip_good_peers(const struct gossip *gossip, struct gossip_address *out, size_t max) {
+    const struct member *member;
     size_t good = 0, seen = 0, taken = 0;
-    for (size_t i = 0; i < gossip->members.count; i++)
-        good += is_good(gossip->members.items[i]);
-    for (size_t i = 0; i < gossip->members.count && taken < max; i++) {
-        const struct member *member = gossip->members.items[i];
+    struct member_id after = {{0}};
+    for (size_t i = 0; (member = members_visible(gossip, i)); i++)
+        good += is_good(member);
+    for (; taken < max && (member = members_after(gossip, &after)); after = member->id) {
         if (!is_good(member)) continue;
         /* Spread over the ids, which are random: of many, each broker of which was good is as likely kept as another.
          */

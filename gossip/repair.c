@@ -1,5 +1,4 @@
-/* Anti-entropy, and the fetching of entries and checkpoints. Digests are of constant size; then the versions of one
- * bucket; then what differs. */
+/* The fetching of entries and checkpoints, and what follows from the versions that another holds (digest.c). */
 #include "gossip/state.h"
 
 #include <string.h>
@@ -18,50 +17,6 @@ struct version repair_version_of(const struct member *member) {
         memcpy(version.chain, member->registry->at.chain, sizeof version.chain);
     }
     return version;
-}
-
-static uint64_t hash_of(const struct gossip *gossip, const struct version *version) {
-    uint8_t bytes[MESSAGE_VERSION_SIZE], digest[32];
-    version_store(bytes, version);
-    gossip->crypto.sha256(gossip->crypto.context, bytes, sizeof bytes, digest);
-    return wire_load_u64(digest);
-}
-
-static bool is_listed(const struct member *member) {
-    return member_is_visible(member) || (member->self && !member->leaving);
-}
-
-static unsigned bucket_of(const struct member_id *id) {
-    return id->bytes[0] % MESSAGE_BUCKET_COUNT;
-}
-
-static void hash_buckets(const struct gossip *gossip, uint64_t hashes[MESSAGE_BUCKET_COUNT]) {
-    memset(hashes, 0, MESSAGE_BUCKET_COUNT * sizeof *hashes);
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = gossip->members.items[i];
-        struct version version = repair_version_of(member);
-        if (is_listed(member)) hashes[bucket_of(&member->id)] ^= hash_of(gossip, &version);
-    }
-}
-
-static uint64_t hash_all(const struct gossip *gossip) {
-    uint64_t hashes[MESSAGE_BUCKET_COUNT], all = 0;
-    hash_buckets(gossip, hashes);
-    for (size_t i = 0; i < MESSAGE_BUCKET_COUNT; i++)
-        all ^= hashes[i];
-    return all;
-}
-
-/* Of what the rows are, not of how they are signed: incarnations are left out, and owners that never said anything. */
-uint64_t repair_table_hash(const struct gossip *gossip) {
-    uint64_t all = 0;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = gossip->members.items[i];
-        struct version version = repair_version_of(member);
-        version.incarnation = 0;
-        if (is_listed(member) && version.sequence > 0) all ^= hash_of(gossip, &version);
-    }
-    return all;
 }
 
 /* ---- asking and serving ---- */
@@ -155,6 +110,7 @@ static void take_entry(struct gossip *gossip, struct member *member, const struc
     }
     enum registry_result result = transfers_entry(&gossip->transfers, &member->registry, &gossip->rules, entry,
                                                   message->bytes, message->size, &watch);
+    members_changed(gossip, member);
     if (result == REGISTRY_OK) {
         gossip->counters.entries_received++;
         rumors_entry(gossip, member,
@@ -215,6 +171,7 @@ static void ask_chunks(struct gossip *gossip, struct member *member, struct stag
             gossip->now_ms +
             CHUNK_RETRY_MS; /* not when nothing is asked: heads that keep coming would put it off for ever */
     }
+    members_changed(gossip, member);
 }
 
 static void ask_all_chunks(struct gossip *gossip, struct member *member, struct member *from) {
@@ -229,6 +186,7 @@ void repair_head(struct gossip *gossip, struct member *member, const struct head
     struct registry_watch watch = {event_row, &rows};
     enum registry_result result =
         transfers_head(&gossip->transfers, &member->registry, &gossip->rules, head, bytes, size, &watch);
+    members_changed(gossip, member);
     if (result == REGISTRY_GAP)
         ask_all_chunks(gossip, member, gossip->sender ? gossip->sender : member);
     else if (result == REGISTRY_REFUSED)
@@ -267,6 +225,7 @@ void repair_on_chunk(struct gossip *gossip, const struct message *message) {
     struct registry_watch watch = {event_row, &rows};
     enum registry_result result =
         transfers_chunk(&gossip->transfers, &member->registry, &gossip->rules, message, &watch);
+    members_changed(gossip, member);
     if (result == REGISTRY_GAP) ask_all_chunks(gossip, member, gossip->sender);
     if (result != REGISTRY_OK) return;
     gossip->counters.checkpoints_received++;
@@ -291,55 +250,6 @@ static void retry_chunks(struct gossip *gossip, struct transfer *transfer) {
     }
 }
 
-/* ---- digests ---- */
-
-void repair_with(struct gossip *gossip, struct member *member) {
-    struct message digest = {.kind = MESSAGE_DIGEST, .number = hash_all(gossip)};
-    send_one(gossip, member, &digest);
-}
-
-void repair_on_digest(struct gossip *gossip, uint64_t hash) {
-    if (!gossip->sender || !gossip->sender->known || hash == hash_all(gossip)) return;
-    uint64_t hashes[MESSAGE_BUCKET_COUNT];
-    uint8_t bytes[MESSAGE_BUCKET_COUNT * 8];
-    hash_buckets(gossip, hashes);
-    for (size_t i = 0; i < MESSAGE_BUCKET_COUNT; i++)
-        wire_store_u64(bytes + 8 * i, hashes[i]);
-    struct message buckets = {.kind = MESSAGE_BUCKETS, .bytes = bytes, .size = sizeof bytes};
-    reply_add(gossip, &buckets);
-}
-
-/* All we list of one bucket, in as many messages as it takes; each says which range of ids it covers. */
-static void list_bucket(struct gossip *gossip, unsigned bucket) {
-    uint8_t records[MESSAGE_VERSIONS_MAX * MESSAGE_VERSION_SIZE];
-    struct message message = {.kind = MESSAGE_VERSIONS, .number = bucket, .bytes = records};
-    size_t count = 0;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = gossip->members.items[i];
-        if (!is_listed(member) || bucket_of(&member->id) != bucket) continue;
-        if (count == MESSAGE_VERSIONS_MAX) {
-            memcpy(message.other.bytes, records + (count - 1) * MESSAGE_VERSION_SIZE, sizeof message.other.bytes);
-            message.size = count * MESSAGE_VERSION_SIZE;
-            reply_add(gossip, &message);
-            message.version.id = message.other;
-            count = 0;
-        }
-        struct version version = repair_version_of(member);
-        version_store(records + count++ * MESSAGE_VERSION_SIZE, &version);
-    }
-    memset(&message.other, 0xff, sizeof message.other);
-    message.size = count * MESSAGE_VERSION_SIZE;
-    reply_add(gossip, &message);
-}
-
-void repair_on_buckets(struct gossip *gossip, const uint8_t *hashes) {
-    if (!gossip->sender || !gossip->sender->known || !gossip->source_proven) return;
-    uint64_t own[MESSAGE_BUCKET_COUNT];
-    hash_buckets(gossip, own);
-    for (unsigned i = 0; i < MESSAGE_BUCKET_COUNT; i++)
-        if (own[i] != wire_load_u64(hashes + 8 * i)) list_bucket(gossip, i);
-}
-
 static bool is_mixed(const struct version *a, const struct version *b) {
     return a->epoch == b->epoch && a->sequence == b->sequence && memcmp(a->chain, b->chain, sizeof a->chain) != 0;
 }
@@ -348,7 +258,7 @@ static bool is_mixed(const struct version *a, const struct version *b) {
 static void show_owner(struct gossip *gossip, const struct version *held) {
     uint8_t record[MESSAGE_VERSION_SIZE];
     struct message message = {.kind = MESSAGE_VERSIONS,
-                              .number = bucket_of(&held->id),
+                              .number = digest_bucket_of(&held->id),
                               .version.id = held->id,
                               .other = held->id,
                               .bytes = record,
@@ -375,7 +285,7 @@ static void compare_self(struct gossip *gossip, const struct version *theirs) {
     if (is_newer(&own, theirs)) serve(gossip, gossip->self, theirs);
 }
 
-static void compare(struct gossip *gossip, const struct version *theirs, size_t *served) {
+void repair_compare(struct gossip *gossip, const struct version *theirs, size_t *served) {
     if (id_equal(&theirs->id, &gossip->self->id)) {
         compare_self(gossip, theirs);
         return;
@@ -398,41 +308,15 @@ static void compare(struct gossip *gossip, const struct version *theirs, size_t 
     }
 }
 
-static bool is_in(const struct message *message, const struct member_id *id) {
-    for (size_t at = 0; at < message->size; at += MESSAGE_VERSION_SIZE)
-        if (memcmp(message->bytes + at, id, sizeof *id) == 0) return true;
-    return false;
-}
-
-void repair_on_versions(struct gossip *gossip, const struct message *message) {
-    if (!gossip->sender || !gossip->sender->known || !gossip->source_proven ||
-        message->size % MESSAGE_VERSION_SIZE != 0)
-        return;
-    size_t served = 0;
-    for (size_t at = 0; at < message->size; at += MESSAGE_VERSION_SIZE) {
-        struct version theirs;
-        version_load(message->bytes + at, &theirs);
-        compare(gossip, &theirs, &served);
-    }
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = gossip->members.items[i];
-        bool in_range = memcmp(&member->id, &message->version.id, sizeof member->id) > 0 &&
-                        memcmp(&member->id, &message->other, sizeof member->id) <= 0;
-        if (!is_listed(member) || bucket_of(&member->id) != message->number || !in_range || is_in(message, &member->id))
-            continue;
-        struct message have = {.kind = MESSAGE_HAVE, .version = repair_version_of(member)};
-        reply_add(gossip, &have);
-    }
-}
-
 void repair_tick(struct gossip *gossip) {
     for (struct transfer *transfer = gossip->transfers.all; transfer; transfer = transfers_next(transfer))
         retry_chunks(gossip, transfer);
     if (gossip->now_ms < gossip->next_sync_ms) return;
     uint32_t interval = gossip->limits.anti_entropy_ms;
-    gossip->next_sync_ms = gossip->now_ms + interval * 3 / 4 + chance_below(&gossip->chance, interval / 2 + 1);
+    gossip->next_sync_ms =
+        gossip->now_ms + (uint64_t)interval * 3 / 4 + chance_below(&gossip->chance, interval / 2 + 1);
     struct member *other;
-    if (members_pick(gossip, &other, 1, NULL) == 1) repair_with(gossip, other);
+    if (members_pick(gossip, &other, 1, NULL) == 1) digest_send(gossip, other);
 }
 
 uint64_t repair_deadline_ms(const struct gossip *gossip) {

@@ -6,6 +6,7 @@
 #define FANOUT 3u
 #define HAD_ENOUGH 2u
 #define PACKET_ENOUGH 900u /* bytes; the rest waits for the next interval */
+#define WRITTEN_MAX 64u
 
 static uint32_t sends_for(const struct gossip *gossip) {
     uint32_t sends = 4, members = members_visible_count(gossip);
@@ -23,23 +24,27 @@ static void soon(struct gossip *gossip) {
 void rumors_head(struct gossip *gossip, struct member *member) {
     member->rumor.head_sends = sends_for(gossip);
     member->rumor.head_had = 0;
+    members_changed(gossip, member);
     soon(gossip);
 }
 
 void rumors_entry(struct gossip *gossip, struct member *member, bool known_widely) {
     member->rumor.entry_sends = sends_for(gossip);
     member->rumor.entry_had = known_widely ? HAD_ENOUGH : 0;
+    members_changed(gossip, member);
     soon(gossip);
 }
 
 void rumors_accusation(struct gossip *gossip, struct member *member) {
     member->rumor.accuse_sends = sends_for(gossip);
+    members_changed(gossip, member);
     soon(gossip);
     if (members_visible_count(gossip) - 1 > gossip->limits.eager_members_max) return;
     /* In a small federation everybody hears at once, the accused too. */
     struct message accusation = evidence_accusation_of(member);
-    for (size_t i = 0; i < gossip->members.count; i++)
-        if (member_is_visible(gossip->members.items[i])) send_one(gossip, gossip->members.items[i], &accusation);
+    struct member *other;
+    for (size_t i = 0; (other = members_visible(gossip, i)); i++)
+        send_one(gossip, other, &accusation);
 }
 
 void rumors_say_had(struct gossip *gossip, const struct member *member) {
@@ -56,10 +61,6 @@ void rumors_on_had(struct gossip *gossip, const struct message *message) {
 
 void rumors_wake(struct gossip *gossip) {
     soon(gossip);
-}
-
-static bool pending(const struct member *member) {
-    return member->rumor.head_sends || member->rumor.entry_sends || member->rumor.accuse_sends;
 }
 
 static void write_rumor(struct gossip *gossip, struct packet *packet, struct member *about) {
@@ -100,13 +101,16 @@ static void write_rumor(struct gossip *gossip, struct packet *packet, struct mem
 static void tell(struct gossip *gossip, struct member *to) {
     struct packet packet;
     struct gossip_address route = member_route(to);
+    struct member *written[WRITTEN_MAX];
+    uint32_t count = members_told_count(gossip), start = count > 0 ? chance_below(&gossip->chance, count) : 0, i;
     packet_begin(&packet, to, &route);
-    size_t count = gossip->members.count, start = chance_below(&gossip->chance, (uint32_t)count);
-    for (size_t i = 0; i < count && packet.out.size < PACKET_ENOUGH; i++) {
-        struct member *about = gossip->members.items[(start + i) % count];
-        if (pending(about) && (about->known || about->self)) write_rumor(gossip, &packet, about);
+    for (i = 0; i < count && i < WRITTEN_MAX && packet.out.size < PACKET_ENOUGH; i++) {
+        written[i] = members_told(gossip, (start + i) % count);
+        write_rumor(gossip, &packet, written[i]);
     }
     packet_end(gossip, &packet, false);
+    while (i-- > 0)
+        members_changed(gossip, written[i]); /* it may be done */
 }
 
 void rumors_tick(struct gossip *gossip) {
@@ -117,9 +121,7 @@ void rumors_tick(struct gossip *gossip) {
         tell(gossip, some[i]);
     gossip->last_rumor_ms = gossip->now_ms;
     gossip->next_rumor_ms = NEVER;
-    for (size_t i = 0; count > 0 && i < gossip->members.count; i++)
-        if (pending(gossip->members.items[i]) && (gossip->members.items[i]->known || gossip->members.items[i]->self))
-            soon(gossip);
+    if (count > 0 && members_told_count(gossip) > 0) soon(gossip);
 }
 
 uint64_t rumors_deadline_ms(const struct gossip *gossip) {

@@ -1,14 +1,21 @@
 /* The inside of a gossip, shared by the files of this folder. One member record holds all that is known of one broker;
- * each file owns the fields of its verb. */
+ * each file owns the fields of its verb.
+ *
+ * No call walks over all members: what is due is found by timers (timers.h), who is alive, suspect or absent by the
+ * parts of one array (members.c), what is to be told by a list, and the digests are kept as they change. Whoever
+ * changes a field of a member therefore calls members_changed() before the packet or the tick is done;
+ * members_fault() shows, in tests, who forgot it. */
 #ifndef GOSSIP_STATE_H
 #define GOSSIP_STATE_H
 
 #include "gossip/carrier.h"
 #include "gossip/chance.h"
 #include "gossip/cover.h"
+#include "gossip/directory.h"
 #include "gossip/seal.h"
 #include "gossip/shared.h"
 #include "gossip/suspicion.h"
+#include "gossip/timers.h"
 #include "gossip/transfer.h"
 
 #define BOOTSTRAP_MAX 64u
@@ -18,7 +25,8 @@
 #define STRANGERS_MAX 64u /* unproven addresses whose bytes are counted */
 #define UNVERIFIED_MAX                                                                                                 \
     256u               /* members whose token we have not seen; strangers replace one another, never a verified one */
-#define RELAYS_MAX 64u /* probes made for others and not yet answered */
+#define RELAYS_MAX 64u /* probes made for others and not yet answered; a power of two */
+#define ASKED_MAX 64u  /* helpers asked for a probe, the newest; a power of two */
 #define ACCUSED_MAX 8u /* different members one accuser has accused lately */
 #define NEVER UINT64_MAX
 
@@ -37,10 +45,24 @@ struct probe {
     uint8_t helpers, nacks;
 };
 
+/* digest.c: what of a member is in the hashes. */
+struct counted {
+    bool listed;
+    struct version version;
+    uint64_t hash, table_hash;
+};
+
 struct member {
     struct member_id id;
     enum member_state state;
     bool self;
+
+    /* members.c */
+    struct timer timer;
+    uint32_t number, place;
+    uint32_t told_at; /* 1 + place among those with something to tell */
+    struct member *next_free;
+    struct counted counted;
 
     /* identity.c */
     bool known; /* key and token checked, and the token still valid */
@@ -86,7 +108,7 @@ struct member {
     uint64_t known_sequence; /* of our log */
     uint64_t known_incarnation;
     uint64_t sent_sequence; /* the newest entry that was sent to it */
-    uint64_t resend_ms;
+    uint64_t resend_ms;     /* NEVER: nothing was sent that is not acknowledged, or it was sent often enough */
     uint32_t resends;
 
     struct way way; /* carrier.c */
@@ -104,10 +126,36 @@ struct member {
     struct registry *registry; /* of this epoch; NULL: nothing published. What is on its way: gossip->transfers */
 };
 
+#define MEMBERS_CHUNK 16u
+/* members.c: parts of one array, in this order; those of the first four are visible. Who was asked in this round of
+ * probes waits for the next. */
+enum member_part {
+    PART_ALIVE_ASKED,
+    PART_ALIVE_TO_ASK,
+    PART_SUSPECT_TO_ASK,
+    PART_SUSPECT_ASKED,
+    PART_ABSENT, /* down, or never verified and not refused */
+    PART_OTHER,
+    PART_COUNT
+};
+
 struct members {
-    struct member **items; /* sorted by id: no order depends on where memory lies */
+    struct member **chunks; /* MEMBERS_CHUNK records each, by number */
+    size_t chunk_count;
+    struct member *free;
+    struct directory directory;
+    uint32_t *places; /* numbers, in parts */
+    uint32_t part_end[PART_COUNT];
     size_t count, room;
+    uint32_t *told; /* numbers of those with something to tell */
+    uint32_t told_count;
     size_t unverified;
+};
+
+struct digest {
+    uint64_t buckets[MESSAGE_BUCKET_COUNT];
+    uint64_t all;
+    uint64_t table;
 };
 
 /* One packet being written. */
@@ -155,6 +203,13 @@ struct seek {
     struct bootstrap sought[SOUGHT_MAX];
     size_t waiting;   /* the first of these are still to be dialled */
     uint64_t dial_ms; /* when the next of them is; NEVER */
+};
+
+/* Helpers were asked to probe this member. */
+struct asked {
+    uint64_t number;       /* its low bits are the place of this record */
+    uint64_t probe_number; /* of the probe it is about */
+    struct member_id member;
 };
 
 struct relay {
@@ -209,6 +264,8 @@ struct gossip {
     uint64_t now_ms;
 
     struct members members;
+    struct timers timers; /* one for each member: the earliest of its deadlines */
+    struct digest digest;
     struct member *self;
     struct own own;
 
@@ -218,10 +275,12 @@ struct gossip {
     struct stranger strangers[STRANGERS_MAX];
     /* events.c */
     struct queued_event *events, *events_last, *event_given;
+    bool resync; /* of some member */
 
     /* receive.c: the packet in hand and the reply to it */
     const struct packet_header *header;
     struct gossip_address source;
+    uint8_t source_cookie[8];
     bool source_proven;
     bool proof_due; /* the sender wants ours, or can use it now; it goes behind our token and head */
     bool authentic; /* the sender is known, and its key has signed that it is at the source */
@@ -232,10 +291,11 @@ struct gossip {
 
     /* probe.c */
     uint64_t next_probe_ms, next_hard_probe_ms;
-    struct member_id *round; /* the ids still to be probed in this round */
-    size_t round_count, round_room;
     uint32_t awareness; /* 0 is well; Lifeguard's local health */
     struct relay relays[RELAYS_MAX];
+    uint32_t relay_count; /* in use */
+    struct asked asked[ASKED_MAX];
+    uint32_t asked_next;
     uint64_t partition_since_ms;
 
     uint64_t next_rumor_ms, last_rumor_ms, next_sync_ms, next_rejoin_ms, quick_until_ms;
@@ -257,14 +317,50 @@ struct member *members_find(const struct gossip *gossip, const struct member_id 
 /* Finds, or makes an unverified one; NULL when full or memory is short. */
 struct member *members_make(struct gossip *gossip, const struct member_id *id);
 void members_remove(struct gossip *gossip, struct member *member);
+void members_free(struct gossip *gossip);
+/* Brings all that is found by lists up to date with its fields. Cheap, and harmless when nothing has changed. */
+void members_changed(struct gossip *gossip, struct member *member);
+/* What is not up to date, for tests; NULL when nothing is. Walks over all. */
+const char *members_fault(const struct gossip *gossip);
+/* The next in the order of ids; NULL at the end. */
+struct member *members_after(const struct gossip *gossip, const struct member_id *id);
+/* All of them, place below members.count, in no order that means anything. Removing one or a change of state moves
+ * others. */
+struct member *members_at(const struct gossip *gossip, size_t place);
 bool member_is_visible(const struct member *member); /* alive or suspect, verified, not ourselves */
 /* Alive and suspect, ourselves included. */
 uint32_t members_visible_count(const struct gossip *gossip);
+/* The visible others by index, NULL past the end; and the suspects among them. */
+struct member *members_visible(const struct gossip *gossip, size_t index);
+uint32_t members_suspect_count(const struct gossip *gossip);
+struct member *members_suspect(const struct gossip *gossip, size_t index);
 /* Up to want random visible others; skip may be NULL. */
 size_t members_pick(struct gossip *gossip, struct member **out, size_t want, const struct member *skip);
+/* A random one that is down or was never verified, NULL if there is none. */
+struct member *members_pick_absent(struct gossip *gossip);
+uint32_t members_absent_count(const struct gossip *gossip);
+/* A random visible one that was not yet asked in this round. */
+struct member *members_next_to_ask(struct gossip *gossip);
+/* Those with something to tell. */
+uint32_t members_told_count(const struct gossip *gossip);
+struct member *members_told(const struct gossip *gossip, size_t index);
+struct member *members_of_timer(struct timer *timer);
+/* The earliest of its deadlines. */
+uint64_t member_deadline_ms(const struct gossip *gossip, const struct member *member);
 /* Where to send to it, family 0 if unknown. */
 struct gossip_address member_route(const struct member *member);
 bool id_equal(const struct member_id *a, const struct member_id *b);
+
+/* ---- digest.c ---- */
+void digest_changed(struct gossip *gossip, struct member *member);
+void digest_forget(struct gossip *gossip, struct member *member);
+const char *digest_fault(const struct gossip *gossip);
+void digest_send(struct gossip *gossip, struct member *member);
+void digest_on_digest(struct gossip *gossip, uint64_t hash);
+void digest_on_buckets(struct gossip *gossip, const uint8_t *hashes);
+void digest_on_versions(struct gossip *gossip, const struct message *message);
+unsigned digest_bucket_of(const struct member_id *id);
+bool digest_lists(const struct member *member);
 
 /* ---- events.c ---- */
 void event_member(struct gossip *gossip, struct member *member);
@@ -315,8 +411,8 @@ void identity_on_token(struct gossip *gossip, const struct message *message);
 void identity_on_refused(struct gossip *gossip, const struct message *message);
 void identity_ask(struct gossip *gossip, struct member *member);
 struct message identity_token_of(const struct member *member);
-void identity_tick(struct gossip *gossip);
-uint64_t identity_deadline_ms(const struct gossip *gossip);
+void identity_tick(struct gossip *gossip, struct member *member);
+uint64_t identity_deadline_ms(const struct member *member);
 
 /* ---- ring.c ---- */
 bool ring_init(struct gossip *gossip, const struct gossip_options *options);
@@ -336,8 +432,9 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
 void evidence_answer_older(struct gossip *gossip, struct member *member);
 struct message evidence_head_of(const struct member *member);
 struct message evidence_accusation_of(const struct member *member);
-void evidence_tick(struct gossip *gossip);
-uint64_t evidence_deadline_ms(const struct gossip *gossip);
+/* False: the member is to be removed. */
+bool evidence_tick(struct gossip *gossip, struct member *member);
+uint64_t evidence_deadline_ms(const struct gossip *gossip, const struct member *member);
 void evidence_restart_suspicions(struct gossip *gossip);
 
 /* ---- probe.c ---- */
@@ -348,6 +445,7 @@ void probe_add_to_reply(struct gossip *gossip, struct member *member);
 void probe_on_pong(struct gossip *gossip, uint64_t number);
 void probe_on_request(struct gossip *gossip, const struct message *message);
 void probe_on_indirect(struct gossip *gossip, const struct message *message);
+void probe_tick_member(struct gossip *gossip, struct member *member);
 void probe_tick(struct gossip *gossip);
 uint64_t probe_deadline_ms(const struct gossip *gossip);
 bool probe_in_partition(struct gossip *gossip);
@@ -361,6 +459,8 @@ struct cover *own_cover(struct gossip *gossip, enum gossip_row_kind kind);
 uint64_t own_change(struct gossip *gossip, enum gossip_row_kind kind, const char *filter, size_t size, bool put);
 void own_tick(struct gossip *gossip);
 uint64_t own_deadline_ms(const struct gossip *gossip);
+void own_resend(struct gossip *gossip, struct member *member);
+void own_resend_soon(struct gossip *gossip, struct member *member);
 void own_heard(struct gossip *gossip, struct member *member); /* the header of its packet says what it holds of us */
 void own_refute(struct gossip *gossip, uint64_t incarnation);
 void own_raise_epoch(struct gossip *gossip, uint64_t above);
@@ -384,18 +484,15 @@ struct version repair_version_of(const struct member *member);
 void repair_want(struct gossip *gossip, struct member *member, struct member *from);
 void repair_on_have(struct gossip *gossip, const struct message *message);
 void repair_on_entry(struct gossip *gossip, const struct message *message);
-void repair_on_digest(struct gossip *gossip, uint64_t hash);
-void repair_on_buckets(struct gossip *gossip, const uint8_t *hashes);
-void repair_on_versions(struct gossip *gossip, const struct message *message);
+/* One version that the sender holds. *served counts those answered in full. */
+void repair_compare(struct gossip *gossip, const struct version *theirs, size_t *served);
 void repair_on_want(struct gossip *gossip, const struct message *message);
 void repair_on_want_chunk(struct gossip *gossip, const struct message *message);
 void repair_on_chunk(struct gossip *gossip, const struct message *message);
 void repair_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
                  size_t size);
-void repair_with(struct gossip *gossip, struct member *member);
 void repair_tick(struct gossip *gossip);
 uint64_t repair_deadline_ms(const struct gossip *gossip);
-uint64_t repair_table_hash(const struct gossip *gossip);
 
 /* ---- carrier.c ---- */
 struct gossip_address carrier_address(const struct member_id *id); /* of the link to it */
@@ -426,7 +523,7 @@ void rejoin_on_pong(struct gossip *gossip, uint64_t number);
 void rejoin_on_own_packet(struct gossip *gossip, const uint8_t *plain, size_t size);
 void rejoin_tick(struct gossip *gossip);
 uint64_t rejoin_deadline_ms(const struct gossip *gossip);
-bool rejoin_is_answered(const struct gossip *gossip, const struct bootstrap *contact);
+bool rejoin_is_answered(const struct gossip *gossip, struct bootstrap *contact);
 void rejoin_dial(struct gossip *gossip, struct bootstrap *contact);
 
 /* ---- seek.c ---- */

@@ -5,6 +5,7 @@
 #define TESTS_UNIT_GOSSIP_NET_H
 
 #include "gossip/gossip.h"
+#include "gossip/state.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -20,7 +21,7 @@
 #include <assert.h>
 #define assert_true(condition) assert(condition)
 #define assert_non_null(pointer) assert((pointer) != NULL)
-#define fail_msg(text) abort()
+#define fail_msg(...) abort()
 #endif
 
 #define NET_NODES_MAX 40
@@ -484,6 +485,7 @@ static inline void net_drain(struct net *net, int from) {
     struct net_node *node = &net->nodes[from];
     struct gossip_datagram datagram;
     struct gossip_event event;
+    if (members_fault(node->gossip)) fail_msg("%s", members_fault(node->gossip));
     while (gossip_next_datagram(node->gossip, &datagram)) {
         assert_true(datagram.size <= GOSSIP_DATAGRAM_MAX);
         net->trace = net_mix(net->trace ^ net->now_ms ^ (uint64_t)from << 32, datagram.bytes, datagram.size);

@@ -1,0 +1,163 @@
+/* Hashes of what we hold, kept as it changes: the exclusive or of a hash of each member's version, in all and by
+ * buckets. Asking costs nothing, however many members there are. */
+#include "gossip/state.h"
+
+#include <string.h>
+
+unsigned digest_bucket_of(const struct member_id *id) {
+    return id->bytes[0] % MESSAGE_BUCKET_COUNT;
+}
+
+bool digest_lists(const struct member *member) {
+    return member_is_visible(member) || (member->self && !member->leaving);
+}
+
+static uint64_t hash_of(const struct gossip *gossip, const struct version *version) {
+    uint8_t bytes[MESSAGE_VERSION_SIZE], digest[32];
+    version_store(bytes, version);
+    gossip->crypto.sha256(gossip->crypto.context, bytes, sizeof bytes, digest);
+    return wire_load_u64(digest);
+}
+
+static void count(struct gossip *gossip, const struct counted *counted) {
+    struct digest *digest = &gossip->digest;
+    digest->buckets[digest_bucket_of(&counted->version.id)] ^= counted->hash;
+    digest->all ^= counted->hash;
+    digest->table ^= counted->table_hash;
+}
+
+static struct counted measure(const struct gossip *gossip, const struct member *member) {
+    struct counted counted = {.listed = digest_lists(member), .version = repair_version_of(member)};
+    if (!counted.listed) return counted;
+    counted.hash = hash_of(gossip, &counted.version);
+    /* The table is what the rows are, not how they are signed: incarnations are left out, and owners that never said
+     * anything. */
+    struct version rows = counted.version;
+    rows.incarnation = 0;
+    counted.table_hash = rows.sequence > 0 ? hash_of(gossip, &rows) : 0;
+    return counted;
+}
+
+static bool same_version(const struct version *a, const struct version *b) {
+    return a->epoch == b->epoch && a->incarnation == b->incarnation && a->sequence == b->sequence &&
+           memcmp(a->chain, b->chain, sizeof a->chain) == 0;
+}
+
+void digest_changed(struct gossip *gossip, struct member *member) {
+    struct counted *counted = &member->counted;
+    bool listed = digest_lists(member);
+    if (!listed && !counted->listed) return;
+    struct version version = repair_version_of(member);
+    if (listed && counted->listed && same_version(&version, &counted->version)) return;
+    count(gossip, counted);
+    *counted = measure(gossip, member);
+    count(gossip, counted);
+}
+
+void digest_forget(struct gossip *gossip, struct member *member) {
+    count(gossip, &member->counted);
+    member->counted = (struct counted){0};
+}
+
+const char *digest_fault(const struct gossip *gossip) {
+    struct digest expected = {0};
+    for (size_t i = 0; i < gossip->members.count; i++) {
+        const struct member *member = members_at(gossip, i);
+        struct counted counted = measure(gossip, member);
+        expected.buckets[digest_bucket_of(&member->id)] ^= counted.hash;
+        expected.all ^= counted.hash;
+        expected.table ^= counted.table_hash;
+    }
+    return memcmp(&expected, &gossip->digest, sizeof expected) == 0 ? NULL : "a digest is not that of the members";
+}
+
+uint64_t gossip_table_hash(const struct gossip *gossip) {
+    return gossip->digest.table;
+}
+
+/* ---- comparing with another ---- */
+
+void digest_send(struct gossip *gossip, struct member *member) {
+    struct message digest = {.kind = MESSAGE_DIGEST, .number = gossip->digest.all};
+    send_one(gossip, member, &digest);
+}
+
+void digest_on_digest(struct gossip *gossip, uint64_t hash) {
+    if (!gossip->sender || !gossip->sender->known || hash == gossip->digest.all) return;
+    uint8_t bytes[MESSAGE_BUCKET_COUNT * 8];
+    for (size_t i = 0; i < MESSAGE_BUCKET_COUNT; i++)
+        wire_store_u64(bytes + 8 * i, gossip->digest.buckets[i]);
+    struct message buckets = {.kind = MESSAGE_BUCKETS, .bytes = bytes, .size = sizeof bytes};
+    reply_add(gossip, &buckets);
+}
+
+/* The members of a bucket with ids above `after`, in order. First bytes of one bucket are 64 apart. */
+static struct member *next_in_bucket(const struct gossip *gossip, unsigned bucket, const struct member_id *after) {
+    struct member *member = members_after(gossip, after);
+    while (member && digest_bucket_of(&member->id) != bucket) {
+        unsigned first = member->id.bytes[0] - member->id.bytes[0] % MESSAGE_BUCKET_COUNT + bucket;
+        first += first <= member->id.bytes[0] ? MESSAGE_BUCKET_COUNT : 0;
+        if (first > UINT8_MAX) return NULL;
+        /* The id before all that begin with this byte. */
+        struct member_id before;
+        memset(&before, 0xff, sizeof before);
+        before.bytes[0] = (uint8_t)(first - 1);
+        member = members_after(gossip, &before);
+    }
+    return member;
+}
+
+/* All we list of one bucket, in as many messages as it takes; each says which range of ids it covers. */
+static void list_bucket(struct gossip *gossip, unsigned bucket) {
+    uint8_t records[MESSAGE_VERSIONS_MAX * MESSAGE_VERSION_SIZE];
+    struct message message = {.kind = MESSAGE_VERSIONS, .number = bucket, .bytes = records};
+    size_t count = 0;
+    struct member_id after = {{0}};
+    for (struct member *member; (member = next_in_bucket(gossip, bucket, &after)); after = member->id) {
+        if (!digest_lists(member)) continue;
+        if (count == MESSAGE_VERSIONS_MAX) {
+            memcpy(message.other.bytes, records + (count - 1) * MESSAGE_VERSION_SIZE, sizeof message.other.bytes);
+            message.size = count * MESSAGE_VERSION_SIZE;
+            reply_add(gossip, &message);
+            message.version.id = message.other;
+            count = 0;
+        }
+        struct version version = repair_version_of(member);
+        version_store(records + count++ * MESSAGE_VERSION_SIZE, &version);
+    }
+    memset(&message.other, 0xff, sizeof message.other);
+    message.size = count * MESSAGE_VERSION_SIZE;
+    reply_add(gossip, &message);
+}
+
+void digest_on_buckets(struct gossip *gossip, const uint8_t *hashes) {
+    if (!gossip->sender || !gossip->sender->known || !gossip->source_proven) return;
+    for (unsigned i = 0; i < MESSAGE_BUCKET_COUNT; i++)
+        if (gossip->digest.buckets[i] != wire_load_u64(hashes + 8 * i)) list_bucket(gossip, i);
+}
+
+static bool is_in(const struct message *message, const struct member_id *id) {
+    for (size_t at = 0; at < message->size; at += MESSAGE_VERSION_SIZE)
+        if (memcmp(message->bytes + at, id, sizeof *id) == 0) return true;
+    return false;
+}
+
+void digest_on_versions(struct gossip *gossip, const struct message *message) {
+    if (!gossip->sender || !gossip->sender->known || !gossip->source_proven ||
+        message->size % MESSAGE_VERSION_SIZE != 0 || message->number >= MESSAGE_BUCKET_COUNT)
+        return;
+    size_t served = 0;
+    for (size_t at = 0; at < message->size; at += MESSAGE_VERSION_SIZE) {
+        struct version theirs;
+        version_load(message->bytes + at, &theirs);
+        repair_compare(gossip, &theirs, &served);
+    }
+    struct member_id after = message->version.id;
+    for (struct member *member; (member = next_in_bucket(gossip, (unsigned)message->number, &after));) {
+        if (memcmp(&member->id, &message->other, sizeof member->id) > 0) return;
+        after = member->id;
+        if (!digest_lists(member) || is_in(message, &member->id)) continue;
+        struct message have = {.kind = MESSAGE_HAVE, .version = repair_version_of(member)};
+        reply_add(gossip, &have);
+    }
+}
