@@ -8,7 +8,7 @@
 #include "daemon/datagrams.h"
 #include "daemon/listening.h"
 
-#define ADDRESSES_MAX 8u /* of one name */
+#define ADDRESSES_MAX CONFIG_BOOTSTRAP_MAX /* of one name, and of all */
 
 struct name {
     uv_getaddrinfo_t request; /* first: requests are cast to names */
@@ -16,6 +16,7 @@ struct name {
     const struct config_address *config;
     bool is_asked;   /* an answer is awaited */
     bool is_unknown; /* the last answer was none; said in the log when it begins and when it ends */
+    uint64_t asked_ms;
     size_t address_count;
     struct gossip_address addresses[ADDRESSES_MAX];
 };
@@ -29,13 +30,14 @@ struct resolver {
     struct name names[CONFIG_BOOTSTRAP_MAX];
 };
 
-/* Several addresses of one name, and several names: gossip tries them all. */
+/* Several addresses of one name, and several names: gossip tries them all. If they are too many each name has its
+ * share. */
 static void tell_gossip(struct resolver *resolver) {
-    struct gossip_address all[CONFIG_BOOTSTRAP_MAX];
+    struct gossip_address all[ADDRESSES_MAX];
     size_t count = 0;
-    for (size_t i = 0; i < resolver->name_count; i++)
-        for (size_t j = 0; j < resolver->names[i].address_count && count < CONFIG_BOOTSTRAP_MAX; j++)
-            all[count++] = resolver->names[i].addresses[j];
+    for (size_t j = 0; j < ADDRESSES_MAX; j++)
+        for (size_t i = 0; i < resolver->name_count && count < ADDRESSES_MAX; i++)
+            if (j < resolver->names[i].address_count) all[count++] = resolver->names[i].addresses[j];
     struct server *server = resolver->server;
     gossip_set_bootstrap(node_gossip(server->node), server_now_ms(server), all, count);
     server_pump(server);
@@ -69,8 +71,6 @@ static void release(struct resolver *resolver) {
     if (resolver->asked == 0 && resolver->timer_closed) free(resolver);
 }
 
-static void on_timer(uv_timer_t *timer);
-
 static void on_answer(uv_getaddrinfo_t *request, int status, struct addrinfo *found) {
     struct name *name = (struct name *)request;
     struct resolver *resolver = name->resolver;
@@ -79,8 +79,6 @@ static void on_answer(uv_getaddrinfo_t *request, int status, struct addrinfo *fo
     if (!resolver->closing) {
         take_answer(name, status, found);
         if (status == 0) tell_gossip(resolver);
-        if (name->is_unknown && uv_timer_get_due_in(&resolver->timer) > RESOLVER_RETRY_MS)
-            uv_timer_start(&resolver->timer, on_timer, RESOLVER_RETRY_MS, 0);
     }
     uv_freeaddrinfo(found);
     release(resolver);
@@ -89,6 +87,7 @@ static void on_answer(uv_getaddrinfo_t *request, int status, struct addrinfo *fo
 static void ask(struct name *name) {
     const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM};
     if (name->is_asked || name->config->ip[0] != '\0') return;
+    name->asked_ms = server_now_ms(name->resolver->server);
     const int result =
         uv_getaddrinfo(name->resolver->server->loop, &name->request, on_answer, name->config->host, NULL, &hints);
     if (result != 0) {
@@ -99,11 +98,23 @@ static void ask(struct name *name) {
     name->resolver->asked++;
 }
 
+static bool is_alone(const struct server *server) {
+    struct gossip_counters counters;
+    gossip_read_counters(node_gossip(server->node), &counters);
+    return counters.members_alive + counters.members_suspect <= 1;
+}
+
+void resolver_look(struct resolver *resolver) {
+    const bool alone = is_alone(resolver->server);
+    for (size_t i = 0; i < resolver->name_count; i++) {
+        struct name *name = &resolver->names[i];
+        const uint64_t passed_ms = server_now_ms(resolver->server) - name->asked_ms;
+        if (alone || name->is_unknown || passed_ms >= RESOLVER_AGAIN_MS) ask(name);
+    }
+}
+
 static void on_timer(uv_timer_t *timer) {
-    struct resolver *resolver = timer->data;
-    uv_timer_start(timer, on_timer, RESOLVER_AGAIN_MS, 0);
-    for (size_t i = 0; i < resolver->name_count; i++)
-        ask(&resolver->names[i]);
+    resolver_look(timer->data);
 }
 
 static void take_numeric(struct name *name) {
@@ -126,7 +137,9 @@ struct resolver *resolver_new(struct server *server) {
     uv_timer_init(server->loop, &resolver->timer);
     resolver->timer.data = resolver;
     tell_gossip(resolver);
-    on_timer(&resolver->timer);
+    for (size_t i = 0; i < resolver->name_count; i++)
+        ask(&resolver->names[i]);
+    uv_timer_start(&resolver->timer, on_timer, RESOLVER_RETRY_MS, RESOLVER_RETRY_MS);
     return resolver;
 }
 

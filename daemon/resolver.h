@@ -1,16 +1,21 @@
-/* The bootstrap list: names made addresses by the system's resolver, again every RESOLVER_AGAIN_MS, for ever. */
+/* The bootstrap list: names made addresses by the system's resolver, again every RESOLVER_AGAIN_MS, for ever; every
+ * RESOLVER_RETRY_MS those that are unknown, and all while nobody else is alive. A lookup that hangs keeps back only its
+ * own name, and those that wait for a thread of the loop's pool. */
 #ifndef DAEMON_RESOLVER_H
 #define DAEMON_RESOLVER_H
 
 #include "daemon/server.h"
 
 #define RESOLVER_AGAIN_MS 60000u
-#define RESOLVER_RETRY_MS 5000u /* while a name is unknown */
+#define RESOLVER_RETRY_MS 5000u
 
 struct resolver;
 
 /* Gives gossip the numeric addresses at once and those of names as answers come. NULL when memory is short. */
 struct resolver *resolver_new(struct server *server);
+
+/* Asks for what is due; each RESOLVER_RETRY_MS by itself. */
+void resolver_look(struct resolver *resolver);
 
 /* Stops; it is freed in the next turns of the loop, when the last answer is here. NULL is fine. */
 void resolver_close(struct resolver *resolver);
