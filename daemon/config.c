@@ -51,6 +51,7 @@ static void check_federation(const struct config *config, struct config_faults *
     if (config->listen.peers.count == 0) {
         const int line = config->federation.gossip_key.line != 0  ? config->federation.gossip_key.line
                          : config->federation.bootstrap_count > 0 ? config->federation.bootstrap[0].line
+                         : config->federation.multicast           ? config->federation.multicast_line
                                                                   : 0;
         if (line != 0 && faults->errors == 0)
             config_fault_add(faults, true, line,

@@ -86,6 +86,8 @@ struct config {
         size_t bootstrap_count;
         struct config_address bootstrap[CONFIG_BOOTSTRAP_MAX];
         struct config_path gossip_key;
+        bool multicast;
+        int multicast_line; /* 0 if not given */
         size_t private_topic_count;
         char *private_topics[CONFIG_FILTERS_MAX];
     } federation;

@@ -63,6 +63,7 @@ static const struct config_key federation_keys[] = {
     {.name = "bootstrap",
      .read = config_read_bootstrap,
      .write = "HOST:PORT of other brokers, such as [edge-2.example:7100]"},
+    {.name = "multicast", .read = config_read_multicast, .write = "true or false"},
     {.name = "gossip_key",
      .read = config_read_path,
      .offset = AT(federation.gossip_key),

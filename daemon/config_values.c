@@ -234,6 +234,16 @@ void config_read_anonymous(struct config_reader *reader, const struct config_key
         config_bad_value(reader, key, path, value, text, "is neither true nor false");
 }
 
+void config_read_multicast(struct config_reader *reader, const struct config_key *key, const char *path,
+                           yaml_node_t *value) {
+    const char *text = config_scalar(reader, key, path, value);
+    reader->config->federation.multicast_line = config_line(value);
+    if (text == NULL) return;
+    reader->config->federation.multicast = strcmp(text, "true") == 0;
+    if (!reader->config->federation.multicast && strcmp(text, "false") != 0)
+        config_bad_value(reader, key, path, value, text, "is neither true nor false");
+}
+
 void config_read_require_client_cert(struct config_reader *reader, const struct config_key *key, const char *path,
                                      yaml_node_t *value) {
     const char *text = config_scalar(reader, key, path, value);

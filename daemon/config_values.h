@@ -42,6 +42,7 @@ config_read_value config_read_unix_mode;           /* listen.unix_mode */
 config_read_value config_read_require_client_cert; /* tls.require_client_cert */
 config_read_value config_read_advertise;           /* federation.advertise */
 config_read_value config_read_bootstrap;           /* federation.bootstrap */
+config_read_value config_read_multicast;           /* federation.multicast */
 config_read_value config_read_filters;             /* federation.private_topics */
 config_read_value config_read_anonymous;           /* clients.anonymous */
 config_read_value config_read_number;              /* 1 to max */

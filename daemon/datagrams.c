@@ -17,6 +17,8 @@ struct endpoint {
     uv_udp_t udp; /* first: handles are cast to endpoints */
     struct datagrams *datagrams;
     bool v6, dual; /* dual: a socket of family 6 that takes IPv4 too */
+    bool any;      /* bound to every address */
+    struct gossip_address bound;
 };
 
 struct datagrams {
@@ -81,19 +83,79 @@ static struct endpoint *endpoint_for(struct datagrams *datagrams, const struct g
     return dual;
 }
 
-void datagrams_send(struct datagrams *datagrams, const struct gossip_address *to, const uint8_t *bytes, size_t size) {
-    struct endpoint *endpoint = endpoint_for(datagrams, to);
+static void send_from(struct endpoint *endpoint, const struct gossip_address *to, const uint8_t *bytes, size_t size) {
     struct sockaddr_storage address;
     union {
         const uint8_t *in;
         char *out; /* libuv only reads it */
     } text = {.in = bytes};
     const uv_buf_t buffer = uv_buf_init(text.out, (unsigned)size);
-    if (endpoint != NULL) address_to(to, endpoint->v6, &address);
-    const int result =
-        endpoint != NULL ? uv_udp_try_send(&endpoint->udp, &buffer, 1, (struct sockaddr *)&address) : UV_EAFNOSUPPORT;
+    address_to(to, endpoint->v6, &address);
+    const int result = uv_udp_try_send(&endpoint->udp, &buffer, 1, (struct sockaddr *)&address);
     if (result < 0)
-        log_text(datagrams->server->log, LOG_LEVEL_DEBUG, "not_sent", "a datagram: %s", uv_strerror(result));
+        log_text(endpoint->datagrams->server->log, LOG_LEVEL_DEBUG, "not_sent", "a datagram: %s", uv_strerror(result));
+}
+
+void datagrams_send(struct datagrams *datagrams, const struct gossip_address *to, const uint8_t *bytes, size_t size) {
+    struct endpoint *endpoint = endpoint_for(datagrams, to);
+    if (endpoint != NULL)
+        send_from(endpoint, to, bytes, size);
+    else
+        log_text(datagrams->server->log, LOG_LEVEL_DEBUG, "not_sent", "a datagram: %s", uv_strerror(UV_EAFNOSUPPORT));
+}
+
+/* ---- groups ---- */
+
+static bool can_send(const struct endpoint *endpoint, bool v6) {
+    return endpoint->v6 == v6 || (endpoint->dual && !v6);
+}
+
+bool datagrams_has_family(const struct datagrams *datagrams, bool v6) {
+    for (size_t i = 0; i < datagrams->endpoint_count; i++)
+        if (can_send(datagrams->endpoints[i], v6)) return true;
+    return false;
+}
+
+static bool same_ip(const struct gossip_address *a, const struct gossip_address *b) {
+    return a->family == b->family && memcmp(a->ip, b->ip, sizeof(a->ip)) == 0;
+}
+
+static bool may_send_from(const struct endpoint *endpoint, const struct gossip_address *address, bool is_loopback) {
+    return can_send(endpoint, address->family == 6) &&
+           (endpoint->any ? !is_loopback : same_ip(&endpoint->bound, address));
+}
+
+bool datagrams_may_send_from(const struct datagrams *datagrams, const struct gossip_address *address,
+                             bool is_loopback) {
+    for (size_t i = 0; i < datagrams->endpoint_count; i++)
+        if (may_send_from(datagrams->endpoints[i], address, is_loopback)) return true;
+    return false;
+}
+
+/* A socket of family 6 that takes IPv4 too has the options of both. */
+static void choose_interface(struct endpoint *endpoint, bool v6, unsigned interface) {
+    const int one = 1, index = (int)interface;
+    const struct ip_mreqn request = {.imr_ifindex = index};
+    uv_os_fd_t file;
+    if (uv_fileno((uv_handle_t *)&endpoint->udp, &file) != 0) return;
+    if (v6) {
+        setsockopt(file, IPPROTO_IPV6, IPV6_MULTICAST_IF, &index, sizeof(index));
+        setsockopt(file, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, &one, sizeof(one));
+    } else {
+        setsockopt(file, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof(request));
+        setsockopt(file, IPPROTO_IP, IP_MULTICAST_TTL, &one, sizeof(one));
+    }
+}
+
+void datagrams_send_by(struct datagrams *datagrams, unsigned interface, const struct gossip_address *address,
+                       const struct gossip_address *group, const uint8_t *bytes, size_t size) {
+    for (size_t i = 0; i < datagrams->endpoint_count; i++) {
+        struct endpoint *endpoint = datagrams->endpoints[i];
+        if (!may_send_from(endpoint, address, false)) continue;
+        choose_interface(endpoint, group->family == 6, interface);
+        send_from(endpoint, group, bytes, size);
+        return;
+    }
 }
 
 static void on_room(uv_handle_t *handle, size_t suggested_size, uv_buf_t *buffer) {
@@ -135,6 +197,8 @@ static int endpoint_open(struct endpoint *endpoint, const struct config_listener
     const bool v6only = listening_v6only(all, address);
     endpoint->v6 = where.ss_family == AF_INET6;
     endpoint->dual = strcmp(address->ip, "::") == 0 && !v6only;
+    endpoint->any = strcmp(address->ip, "::") == 0 || strcmp(address->ip, "0.0.0.0") == 0;
+    datagrams_address_from((struct sockaddr *)&where, &endpoint->bound);
     int result = uv_udp_bind(&endpoint->udp, (struct sockaddr *)&where, v6only ? UV_UDP_IPV6ONLY : 0);
     if (result == 0) result = uv_udp_recv_start(&endpoint->udp, on_room, on_datagram);
     if (result == 0)

@@ -12,7 +12,9 @@
 #include "daemon/datagrams.h"
 #include "daemon/descriptors.h"
 #include "daemon/memory.h"
+#include "daemon/multicast.h"
 #include "daemon/notify.h"
+#include "daemon/peer_cache.h"
 #include "daemon/resolver.h"
 #include "daemon/signals.h"
 #include "daemon/storing.h"
@@ -57,7 +59,8 @@ void server_pump(struct server *server) {
 
 static void port_send_datagram(void *context, const struct gossip_address *to, const uint8_t *bytes, size_t size) {
     struct server *server = context;
-    if (!server->ended && server->datagrams != NULL) datagrams_send(server->datagrams, to, bytes, size);
+    if (server->ended || server->datagrams == NULL || multicast_send(server->multicast, to, bytes, size)) return;
+    datagrams_send(server->datagrams, to, bytes, size);
 }
 
 static void port_client_ready(void *context, broker_handle client) {
@@ -151,11 +154,16 @@ static void set_timer(struct server *server) {
         uv_timer_start(&server->timer, on_timer, due_ms > now_ms ? due_ms - now_ms : 0, 0);
 }
 
+static bool knows_where_to_ask(const struct server *server) {
+    return server->config->federation.bootstrap_count > 0 || server->config->federation.multicast ||
+           peer_cache_count(server->peers) > 0;
+}
+
 /* A wrong gossip key or federation name makes no noise: others cannot open what we send, and so nobody answers. */
 static void tell_if_alone(struct server *server) {
     struct gossip_counters counters;
     const struct gossip *gossip = node_gossip(server->node);
-    if (server->alone_told || server->leaving || gossip == NULL || server->config->federation.bootstrap_count == 0 ||
+    if (server->alone_told || server->leaving || gossip == NULL || !knows_where_to_ask(server) ||
         server_now_ms(server) - server->started_ms < ALONE_MS)
         return;
     server->alone_told = true;
@@ -211,6 +219,8 @@ void server_end(struct server *server) {
     memory_close(server->memory);
     datagrams_close(server->datagrams);
     resolver_close(server->resolver);
+    multicast_close(server->multicast);
+    peer_cache_close(server->peers);
     if (server->web != NULL) web_stop(server->web);
     turns_close(&server->turns);
     close_handle(&server->prepare);
@@ -304,9 +314,13 @@ static bool start_federation(struct server *server, char error[SERVER_ERROR_MAX]
     if (server->config->listen.peers.count == 0) return true;
     server->datagrams = datagrams_new(server, error);
     if (server->datagrams == NULL) return false;
+    const bool seeks = server->config->federation.multicast;
     server->resolver = resolver_new(server);
-    if (server->resolver == NULL) snprintf(error, SERVER_ERROR_MAX, "memory is short: give the machine more");
-    return server->resolver != NULL;
+    server->peers = peer_cache_new(server);
+    if (seeks) server->multicast = multicast_new(server);
+    const bool all = server->resolver != NULL && server->peers != NULL && (server->multicast != NULL || !seeks);
+    if (!all) snprintf(error, SERVER_ERROR_MAX, "memory is short: give the machine more");
+    return all;
 }
 
 /* What was kept is there before the first client is. */

@@ -26,6 +26,8 @@
 struct clients;
 struct datagrams;
 struct memory;
+struct multicast;
+struct peer_cache;
 struct resolver;
 struct storing;
 struct web;
@@ -44,6 +46,8 @@ struct server {
     struct clients *clients;     /* MQTT */
     struct datagrams *datagrams; /* gossip; NULL for a broker alone */
     struct resolver *resolver;   /* bootstrap names; NULL for a broker alone */
+    struct peer_cache *peers;    /* good peers, for the next start; NULL for a broker alone */
+    struct multicast *multicast; /* NULL without federation.multicast */
     struct web *web;             /* links, admin */
     struct memory *memory;
     struct turns turns;

@@ -141,10 +141,10 @@ void gossip_set_bootstrap(struct gossip *gossip, uint64_t now_ms, const struct g
 /* Peers that were good in an earlier run: dialled like bootstrap addresses, beside them. At most 64 are used. */
 void gossip_set_remembered(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *addresses,
                            size_t count);
-/* Discovery: multicast groups of the local network, at most 4. To them goes a SEEK, several times at the start and then
- * seldom, and whoever hears one dials the seeker; what comes to a group is given to gossip_receive() like anything
- * else. The address is what we have on that network, for the head, until a peer tells what it sees; family 0: unknown.
- */
+/* Discovery: multicast groups of the local network, at most 4. To them goes a SEEK, several times after this call
+ * (again when there is a new interface) and then seldom, and whoever hears one dials the seeker; what comes to a group
+ * is given to gossip_receive() like anything else. The address is what we have on that network, for the head, until a
+ * peer tells what it sees; family 0: unknown. */
 void gossip_set_groups(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *groups, size_t count,
                        const struct gossip_address *own);
 /* The addresses of verified members that are alive and have answered, at most max, to be remembered. While the same

@@ -100,15 +100,10 @@ void gossip_set_groups(struct gossip *gossip, uint64_t now_ms, const struct goss
                        const struct gossip_address *own) {
     struct seek *seek = &gossip->seek;
     gossip->now_ms = now_ms > gossip->now_ms ? now_ms : gossip->now_ms;
-    bool first = seek->group_count == 0;
     seek->group_count = count < GROUPS_MAX ? count : GROUPS_MAX;
     if (seek->group_count > 0) memcpy(seek->groups, groups, seek->group_count * sizeof *groups);
     /* Without an address in its head nobody would sign for it, and of two such neither would begin (proof.c). */
     if (gossip->self->address.family == 0) own_seen_at(gossip, own);
-    if (seek->group_count == 0) {
-        seek->next_ms = NEVER;
-    } else if (first) {
-        seek->gap_ms = AGAIN_MIN_MS;
-        seek->next_ms = gossip->now_ms + chance_below(&gossip->chance, FIRST_MAX_MS);
-    }
+    seek->gap_ms = AGAIN_MIN_MS;
+    seek->next_ms = seek->group_count == 0 ? NEVER : gossip->now_ms + chance_below(&gossip->chance, FIRST_MAX_MS);
 }

@@ -450,17 +450,21 @@ def tail(text, lines=120):
 # ---- network namespaces ----
 
 class Namespace:
-    """A network namespace that lives as long as a process that waits for the end of its input: when the test dies, it is gone too."""
+    """A network namespace that lives as long as a process that waits for the end of its input: when the test dies, it is gone too.
+    With files, a dict of paths and what shall be seen there by who runs in it ({"/etc/hosts": path}), it has its own mounts too."""
 
-    def __init__(self):
-        self.process = subprocess.Popen(["unshare", "-n", "sh", "-c", "echo made; read line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    def __init__(self, files=None):
+        self.kinds = ["-n", "-m"] if files else ["-n"]
+        self.process = subprocess.Popen(["unshare", *self.kinds, "sh", "-c", "echo made; read line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         if self.process.stdout.readline() != b"made\n":
             raise OSError("unshare -n: no network namespace to be had")
         self.pid = self.process.pid
         self.run("ip", "link", "set", "lo", "up")
+        for there, path in (files or {}).items():
+            self.run("mount", "--bind", str(path), there)
 
     def run(self, *command):
-        subprocess.run(["nsenter", "-t", str(self.pid), "-n", *command], check=True, stdin=subprocess.DEVNULL)
+        subprocess.run(["nsenter", "-t", str(self.pid), *self.kinds, *command], check=True, stdin=subprocess.DEVNULL)
 
     def close(self):
         self.process.stdin.close()
@@ -470,7 +474,7 @@ class Namespace:
 
 def in_namespace(namespace, command):
     """The command, as it runs in the namespace (None: here). What it starts has the process id of the command itself."""
-    return (["nsenter", "-t", str(namespace.pid), "-n"] if namespace else []) + command
+    return (["nsenter", "-t", str(namespace.pid), *namespace.kinds] if namespace else []) + command
 
 
 @contextlib.contextmanager

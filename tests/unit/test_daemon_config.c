@@ -178,6 +178,10 @@ static const struct {
      "c.yaml:2: listen.peers needs identity.issuers; write the path of the issuer's public key, as in issuers: "
      "[issuer.pub]\n"
      "c.yaml:2: listen.peers needs federation.gossip_key; write the path of the federation's gossip key\n"},
+    {"name: a\nfederation: {multicast: yes}\n",
+     "c.yaml:2: federation.multicast: \"yes\" is neither true nor false; write true or false\n"},
+    {"name: a\nfederation: {multicast: true}\n",
+     "c.yaml:2: warning: federation has no effect without listen.peers; write listen: {peers: 0.0.0.0:7100}\n"},
     {"name: a\nfederation: {bootstrap: [b:7100]}\n",
      "c.yaml:2: warning: federation has no effect without listen.peers; write listen: {peers: 0.0.0.0:7100}\n"},
     {"name: a\nlisten: {peers: 0.0.0.0:7100}\nidentity: {token: t, key: k, issuers: [i]}\nfederation:\n  gossip_key: "
@@ -312,6 +316,7 @@ static void every_key_arrives(void **state) {
               "  advertise: edge-1.example:7100\n"
               "  bootstrap: [edge-2.example:7101, \"[2001:db8::7]:7102\"]\n"
               "  gossip_key: gossip.key\n"
+              "  multicast: true\n"
               "  private_topics: [\"local/#\", +/private]\n"
               "clients: {anonymous: true}\n"
               "limits: {subscribe_barrier_ms: 250, queue_bytes_max: 5000000000, probe_interval_ms: 700,\n"
@@ -338,6 +343,7 @@ static void every_key_arrives(void **state) {
     assert_string_equal(config->federation.advertise.host, "edge-1.example");
     assert_int_equal(config->federation.bootstrap_count, 2);
     assert_int_equal(config->federation.bootstrap[0].port, 7101);
+    assert_true(config->federation.multicast);
     assert_string_equal(config->federation.bootstrap[1].ip, "2001:db8::7");
     assert_string_equal(config->federation.gossip_key.path, "/etc/hobnob/gossip.key");
     assert_int_equal(config->federation.private_topic_count, 2);
