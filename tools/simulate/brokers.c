@@ -198,9 +198,10 @@ struct broker *broker_stranger(struct world *world, enum broker_sort sort, uint3
 
 static void send(struct world *world, struct broker *broker, struct gossip_datagram *datagram) {
     invariants_on_datagram(world, broker, datagram);
+    if (broker->hostile) hostile_speaks(world, broker, datagram);
     if (broker->older) {
         struct gossip_key key = standin_key(1);
-        datagram->size = older_filter(world, datagram->bytes, datagram->size, &key, federation);
+        datagram->size = older_filter(datagram->bytes, datagram->size, &key, federation);
         if (datagram->size == 0) return;
     }
     uint64_t tag = 0; /* the end of what is sealed depends on all of it */
@@ -236,6 +237,7 @@ static void schedule_tick(struct world *world, struct broker *broker) {
 void broker_touched(struct world *world, struct broker *broker) {
     struct gossip_datagram datagram;
     struct gossip_event event;
+    invariants_before(world, broker);
     while (broker->strategy->next_datagram(broker->node, &datagram))
         send(world, broker, &datagram);
     while (broker->strategy->next_event(broker->node, &event))
@@ -273,12 +275,12 @@ void broker_receive(struct world *world, uint32_t packet) {
         return;
     }
     if (!comes_now(world, broker, packet, &arrived)) return;
-    if (broker->hostile) hostile_hear(world, broker, &arrived);
+    if (broker->hostile) hostile_hears(broker, &arrived);
     if (broker->node) {
         invariants_on_arrival(world, broker, &arrived.from, arrived.size);
         size_t size = arrived.size;
         struct gossip_key key = standin_key(1);
-        if (broker->older) size = older_filter(world, arrived.bytes, size, &key, federation);
+        if (broker->older) size = older_filter(arrived.bytes, size, &key, federation);
         if (size > 0) {
             broker->strategy->receive(broker->node, broker_now_ms(world, broker), &arrived.from, arrived.bytes, size);
             broker_touched(world, broker);

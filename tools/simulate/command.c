@@ -6,8 +6,30 @@
 #include "tools/commands.h"
 #include "tools/complain.h"
 #include "tools/simulate/world.h"
+#include "tools/simulate/plan_draw.h"
 
 int command_simulate(int argc, char **argv) {
+    if (argc > 3 && strcmp(argv[1], "draw") == 0) {
+        int bad = 0;
+        for (int seed = atoi(argv[2]); seed < atoi(argv[2]) + atoi(argv[3]); seed++) {
+            struct plan plan;
+            plan_draw(&plan, (uint64_t)seed);
+            struct world *world = world_new(&plan, NULL, argc > 4 ? fopen(argv[4], "w") : NULL, SABOTAGE_NONE);
+            if (!world_run(world, NULL, NULL)) {
+                bad++;
+                printf("seed %d: %s\n", seed, world->why);
+                fflush(stdout);
+            }
+            if (argc > 4 || getenv("SHOW"))
+                printf("%d events %llu settled %.1f s faults %llu\n", seed, (unsigned long long)world->events,
+                       (double)measure_result(world->measure)->settled_us / 1e6,
+                       (unsigned long long)measure_result(world->measure)->faults);
+            world_free(world);
+            plan_free(&plan);
+        }
+        printf("%d bad\n", bad);
+        return bad > 0;
+    }
     struct plan plan;
     plan_init(&plan);
     plan.load.change_us = 60 * AGENDA_S;

@@ -1,32 +1,387 @@
+/* What must hold after every event (numbers as in the tests that show them):
+ *
+ *  I1  the rows that a replica holds of an owner are the owner's exact rows at some sequence
+ *  I2  (epoch, sequence) of what is shown of an owner never goes back
+ *  I3  nothing that was deleted at or before that sequence is shown
+ *  I4  every signed byte that is held of an owner verifies under its key
+ *  I5  rows of an owner that is not verified, down or gone are not shown
+ *  I6  every queue, table and list keeps its cap
+ *  I7  every datagram keeps its size
+ *  I8  an address that has proved nothing is sent at most three times what it sent
+ *  I9  a broker believes itself alive
+ *  I10 the newest evidence about a member never goes back
+ *  I11 no two live identities stay at one address
+ *  (I12, no wall clock in the core, is checked by tests/layers.)
+ *
+ * In a small federation each event is followed by a look at everything its broker holds; in a large one at those that
+ * its events name and at some others in turn, so that the cost of an event does not grow with the federation. */
 #include "tools/simulate/world.h"
-void invariants_watch(struct world *world, struct broker *broker) {
-    (void)world;
-    (void)broker;
+
+#include "tools/simulate/memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOK_AT_ALL 16u   /* members: in federations up to this size everything is looked at after each event */
+#define WATCHED_ALL 2000u /* brokers: above, only one in so many is watched closely, since what is remembered of each  \
+                           */
+#define WATCHED_OTHERWISE 50u /* pair would be gigabytes */
+#define NAMED_MAX 64u
+#define VICTIMS 16u
+#define AT_ONE_ADDRESS_US (30 * AGENDA_S)
+#define GRANT 3u /* times what an unproven address sent */
+
+/* As PROTOCOL.md and gossip.h say; written again here, so that a limit which grew by accident is noticed. */
+#define MEMBERS_DEFAULT 4096u
+#define UNVERIFIED_CAP 256u
+#define QUEUED_DEFAULT 4096u
+#define RELAYS_CAP 64u
+#define STRANGERS_CAP 64u
+#define ROWS_DEFAULT 512u
+#define LOG_DEFAULT 64u
+#define OWNER_BYTES_DEFAULT (1u << 20)
+#define ROWS_OF_ONE_ENTRY 256u
+
+/* What a broker held of another when last looked at. */
+struct view {
+    uint64_t epoch, sequence; /* the newest that was shown */
+    uint64_t evidence_epoch, evidence_incarnation, accused_epoch, accused_incarnation, down_epoch, down_incarnation;
+    uint64_t print;                 /* of the state when its rows were last compared */
+    uint64_t rows_hash;             /* of the rows held then */
+    uint64_t told_hash, told_epoch; /* what the events said */
+    uint64_t shared_us;             /* since when it is seen alive at the address of another live one; 0: it is not */
+    bool told_visible, was_visible;
+    uint8_t looks;
+};
+
+/* What victims of forged sources were sent, by broker. */
+struct victim {
+    uint64_t received, sent;
+};
+
+struct watch {
+    struct victim victims[VICTIMS];
+    uint32_t turn; /* of the next member that is looked at without a reason */
+    uint32_t named[NAMED_MAX], named_count;
+    uint32_t view_count; /* 0: not watched closely */
+    struct view views[]; /* by identity */
+};
+
+static const char *name_of(const struct world *world, uint32_t identity) {
+    return world_owner(world, identity)->name;
 }
+
+/* ---- faults made on purpose ---- */
+
+static bool sabotaged(const struct world *world, const struct broker *viewer, enum sabotage sabotage) {
+    return world->sabotage == sabotage && viewer->index == 1 && world_now_us(world) > world->plan->duration_us / 2;
+}
+
+static void tamper(const struct world *world, const struct broker *viewer, uint32_t identity,
+                   struct gossip_inspected *held) {
+    if (world->sabotage == SABOTAGE_NONE) return;
+    if (held->self && sabotaged(world, viewer, SABOTAGE_SELF)) held->state = MEMBER_DOWN;
+    if (identity != 2) return;
+    if (sabotaged(world, viewer, SABOTAGE_SEQUENCE) && held->sequence > 0) held->sequence--;
+    if (sabotaged(world, viewer, SABOTAGE_EVIDENCE) && held->incarnation > 0) held->incarnation--;
+    if (sabotaged(world, viewer, SABOTAGE_ADDRESS)) held->address = network_address(world->network, 3);
+}
+
+static void tamper_rows(const struct world *world, const struct broker *viewer, uint32_t identity,
+                        const struct view *view, uint64_t *rows_hash) {
+    if (world->sabotage == SABOTAGE_NONE || identity != 2) return;
+    if (sabotaged(world, viewer, SABOTAGE_ROW)) *rows_hash += truth_row_hash(GOSSIP_NEWSUB, "never/put", 9);
+    if (sabotaged(world, viewer, SABOTAGE_DELETED) && view->rows_hash != 0) *rows_hash = view->rows_hash;
+}
+
+/* ---- one member ---- */
+
+static bool above(uint64_t epoch, uint64_t number, uint64_t than_epoch, uint64_t than_number) {
+    return epoch > than_epoch || (epoch == than_epoch && number > than_number);
+}
+
+static void add_row(void *context, enum gossip_row_kind kind, const char *filter, size_t size) {
+    *(uint64_t *)context += truth_row_hash(kind, filter, size);
+}
+
+struct verifying {
+    struct world *world;
+    const struct broker *viewer;
+    uint32_t identity;
+};
+
+static void verify(void *context, const uint8_t *public_key, const uint8_t *bytes, size_t size) {
+    const struct verifying *verifying = context;
+    struct world *world = verifying->world;
+    struct member_id id = standin_id(public_key);
+    size_t body = size - GOSSIP_SIGNATURE_SIZE;
+    bool good = size > GOSSIP_SIGNATURE_SIZE && memcmp(&id, &world->id_of[verifying->identity], sizeof id) == 0 &&
+                standin_verify(&world->crypto, public_key, bytes, body, bytes + body);
+    if (!good)
+        world_break(world, "I4: %s holds something of %s that its key did not sign", verifying->viewer->name,
+                    name_of(world, verifying->identity));
+}
+
+static void check_evidence(struct world *world, const struct broker *viewer, uint32_t identity, struct view *view,
+                           const struct gossip_inspected *held) {
+    const char *older = NULL;
+    if (held->epoch == 0) return; /* heard of again, and not yet what it was */
+    if (above(view->evidence_epoch, view->evidence_incarnation, held->epoch, held->incarnation)) older = "head";
+    if (above(view->accused_epoch, view->accused_incarnation, held->accused_epoch, held->accused_incarnation))
+        older = "accusation";
+    if (above(view->down_epoch, view->down_incarnation, held->down_epoch, held->down_incarnation)) older = "death";
+    if (older)
+        world_break(world, "I10: %s has forgotten the newest %s of %s", viewer->name, older, name_of(world, identity));
+    view->evidence_epoch = held->epoch;
+    view->evidence_incarnation = held->incarnation;
+    view->accused_epoch = held->accused_epoch;
+    view->accused_incarnation = held->accused_incarnation;
+    view->down_epoch = held->down_epoch;
+    view->down_incarnation = held->down_incarnation;
+}
+
+static void check_order(struct world *world, const struct broker *viewer, uint32_t identity, struct view *view,
+                        const struct gossip_inspected *held) {
+    bool back = above(view->epoch, view->sequence, held->log_epoch, held->sequence);
+    bool begins = held->sequence == 0 && !view->was_visible; /* it is fetched again */
+    if (back && !begins && !truth_is_ambiguous(world->truth, identity))
+        world_break(world, "I2: %s shows %s at epoch %llu, sequence %llu, and showed it at epoch %llu, sequence %llu",
+                    viewer->name, name_of(world, identity), (unsigned long long)held->log_epoch,
+                    (unsigned long long)held->sequence, (unsigned long long)view->epoch,
+                    (unsigned long long)view->sequence);
+    if (back && begins) return;
+    view->epoch = held->log_epoch;
+    view->sequence = held->sequence;
+}
+
+static void check_rows(struct world *world, const struct broker *viewer, uint32_t identity, struct view *view,
+                       const struct gossip_inspected *held) {
+    struct gossip *core = viewer->strategy->core(viewer->node);
+    uint64_t print[5] = {held->log_epoch, held->sequence, held->row_count, held->row_bytes};
+    memcpy(&print[4], held->chain, sizeof held->chain);
+    uint64_t hash = standin_hash(7, print, sizeof print);
+    bool changed = hash != view->print;
+    if (!changed && ++view->looks != 0 && world->sabotage == SABOTAGE_NONE) return;
+    uint64_t rows_hash = 0, true_hash = 0;
+    gossip_inspect_rows(core, &held->id, add_row, &rows_hash);
+    tamper_rows(world, viewer, identity, view, &rows_hash);
+    bool known = truth_find(world->truth, identity, held->log_epoch, held->sequence, held->chain, &true_hash);
+    bool ambiguous = truth_is_ambiguous(world->truth, identity);
+    if (!(known && rows_hash == true_hash) && !ambiguous) {
+        bool earlier = truth_had(world->truth, identity, rows_hash);
+        world_break(world, "%s %s holds rows of %s that %s (epoch %llu, sequence %llu)",
+                    earlier ? "I3:" : "I1:", viewer->name, name_of(world, identity),
+                    earlier ? "are of another sequence: what was deleted is shown" : "it never had",
+                    (unsigned long long)held->log_epoch, (unsigned long long)held->sequence);
+    }
+    view->print = hash;
+    view->rows_hash = rows_hash;
+    struct verifying verifying = {world, viewer, identity};
+    gossip_inspect_signed(core, &held->id, world->broker_max <= LOOK_AT_ALL ? 4 : 1, verify, &verifying);
+}
+
+static void check_told(struct world *world, const struct broker *viewer, uint32_t identity, const struct view *view,
+                       const struct gossip_inspected *held) {
+    if (view->told_visible != held->visible)
+        world_break(world, "I5: %s %s %s, and its events said the contrary", viewer->name,
+                    held->visible ? "shows" : "hides", name_of(world, identity));
+    else if (held->visible && view->told_hash != view->rows_hash)
+        world_break(world, "I5: %s told other rows of %s than it holds", viewer->name, name_of(world, identity));
+}
+
+static void check_caps(struct world *world, const struct broker *viewer, uint32_t identity,
+                       const struct gossip_inspected *held) {
+    const struct gossip_limits *limits = &world->plan->limits;
+    size_t rows = 4 * (size_t)(limits->rows_max ? limits->rows_max : ROWS_DEFAULT) + ROWS_OF_ONE_ENTRY;
+    size_t bytes = (limits->owner_bytes_max ? limits->owner_bytes_max : OWNER_BYTES_DEFAULT) + GOSSIP_DATAGRAM_MAX;
+    size_t entries = 4 * (size_t)(limits->log_entries_max ? limits->log_entries_max : LOG_DEFAULT);
+    if (held->row_count > rows || held->row_bytes > bytes || held->log_count > entries || held->log_bytes > bytes ||
+        held->staged_bytes > 2 * bytes)
+        world_break(world, "I6: %s holds more of %s than its limits allow: %zu rows, %zu bytes, %zu entries",
+                    viewer->name, name_of(world, identity), held->row_count, held->row_bytes, held->log_count);
+}
+
+static void look(struct world *world, struct broker *viewer, const struct gossip_inspected *found) {
+    struct gossip_inspected held = *found;
+    uint32_t identity = world_identity(world, &held.id);
+    struct watch *watch = viewer->watch;
+    if (identity == UINT32_MAX) return;
+    tamper(world, viewer, identity, &held);
+    if (held.self) {
+        bool good = held.state == MEMBER_ALIVE || viewer->leaving;
+        if (!good) world_break(world, "I9: %s does not believe itself alive", viewer->name);
+        return;
+    }
+    if (held.visible && (!held.known || (held.state != MEMBER_ALIVE && held.state != MEMBER_SUSPECT)))
+        world_break(world, "I5: %s shows %s, which is not verified or not there", viewer->name,
+                    name_of(world, identity));
+    check_caps(world, viewer, identity, &held);
+    if (watch->view_count == 0) return;
+    struct view *view = &watch->views[identity];
+    check_evidence(world, viewer, identity, view, &held);
+    /* What a hostile owner says of itself is its own affair: it may sign two things at one sequence. */
+    if (held.visible && identity < world->broker_count) {
+        check_order(world, viewer, identity, view, &held);
+        check_rows(world, viewer, identity, view, &held);
+    }
+    if (identity < world->broker_count) check_told(world, viewer, identity, view, &held);
+    view->was_visible = held.visible;
+}
+
+/* ---- after each event ---- */
+
+void invariants_watch(struct world *world, struct broker *broker) {
+    bool close = world->broker_max <= WATCHED_ALL || broker->index % WATCHED_OTHERWISE == 0;
+    uint32_t views = close ? world->broker_max : 0;
+    broker->watch = memory_new(1, sizeof *broker->watch + views * sizeof(struct view));
+    broker->watch->view_count = views;
+}
+
 void invariants_forget(struct world *world, struct broker *broker) {
     (void)world;
-    (void)broker;
+    free(broker->watch);
+    broker->watch = NULL;
 }
-void invariants_on_datagram(struct world *world, struct broker *broker, const struct gossip_datagram *datagram) {
-    (void)world;
-    (void)broker;
-    (void)datagram;
+
+static void look_at_some(struct world *world, struct broker *broker, struct gossip *core) {
+    struct watch *watch = broker->watch;
+    struct gossip_inspected held;
+    for (uint32_t i = 0; i < watch->named_count; i++)
+        if (gossip_inspect_find(core, &world->id_of[watch->named[i]], &held)) look(world, broker, &held);
+    if (!gossip_inspect_at(core, watch->turn++, &held)) {
+        watch->turn = 0;
+        return;
+    }
+    look(world, broker, &held);
 }
-void invariants_on_arrival(struct world *world, struct broker *broker, const struct gossip_address *from, size_t size) {
-    (void)world;
-    (void)broker;
-    (void)from;
-    (void)size;
-}
-void invariants_on_event(struct world *world, struct broker *broker, const struct gossip_event *event) {
-    (void)world;
-    (void)broker;
-    (void)event;
-}
+
 void invariants_check(struct world *world, struct broker *broker) {
-    (void)world;
-    (void)broker;
+    struct watch *watch = broker->watch;
+    if (!broker->strategy->core || broker->sort == SORT_HOSTILE || broker->sort == SORT_FOREIGN) return;
+    struct gossip *core = broker->strategy->core(broker->node);
+    struct gossip_inspected held;
+    if (gossip_inspect_self(core, &held)) look(world, broker, &held);
+    if (world->broker_count > LOOK_AT_ALL) {
+        look_at_some(world, broker, core);
+    } else {
+        for (size_t i = 0; gossip_inspect_at(core, i, &held); i++)
+            if (!held.self) look(world, broker, &held);
+    }
+    watch->named_count = 0;
 }
-void invariants_poll(struct world *world) {
+
+void invariants_before(struct world *world, struct broker *broker) {
+    if (!broker->strategy->core || (world->broker_count > LOOK_AT_ALL && world->events % LOOK_AT_ALL != 0)) return;
+    const struct gossip_limits *limits = &world->plan->limits;
+    struct gossip_sizes sizes;
+    gossip_inspect_sizes(broker->strategy->core(broker->node), &sizes);
+    if (sabotaged(world, broker, SABOTAGE_QUEUE)) sizes.datagrams = 100000;
+    size_t members = limits->members_max ? limits->members_max : MEMBERS_DEFAULT;
+    size_t queued = limits->datagrams_queued_max ? limits->datagrams_queued_max : QUEUED_DEFAULT;
+    if (world->broker_max > members) members = world->broker_max + UNVERIFIED_CAP;
+    if (sizes.members > members || sizes.members_unverified > UNVERIFIED_CAP || sizes.datagrams > queued ||
+        sizes.relays > RELAYS_CAP || sizes.strangers > STRANGERS_CAP)
+        world_break(
+            world, "I6: %s is over a cap: %zu members (%zu not verified), %zu datagrams, %zu relays, %zu strangers",
+            broker->name, sizes.members, sizes.members_unverified, sizes.datagrams, sizes.relays, sizes.strangers);
+}
+
+void invariants_on_datagram(struct world *world, struct broker *broker, const struct gossip_datagram *datagram) {
+    size_t size = sabotaged(world, broker, SABOTAGE_SIZE) ? GOSSIP_DATAGRAM_MAX + 1 : datagram->size;
+    struct gossip_address to = sabotaged(world, broker, SABOTAGE_AMPLIFY) ? network_victim(0) : datagram->to;
+    uint32_t number;
+    if (size > GOSSIP_DATAGRAM_MAX) world_break(world, "I7: %s sends a datagram of %zu bytes", broker->name, size);
+    if (!network_is_victim(&to, &number) || number >= VICTIMS) return;
+    struct victim *victim = &broker->watch->victims[number];
+    victim->sent += size;
+    if (victim->sent > GRANT * victim->received)
+        world_break(world, "I8: %s sent %llu bytes to an address that sent %llu and proved nothing", broker->name,
+                    (unsigned long long)victim->sent, (unsigned long long)victim->received);
+}
+
+void invariants_on_arrival(struct world *world, struct broker *broker, const struct gossip_address *from, size_t size) {
+    uint32_t number;
     (void)world;
+    if (network_is_victim(from, &number) && number < VICTIMS) broker->watch->victims[number].received += size;
+}
+
+static void name(struct watch *watch, uint32_t identity) {
+    if (watch->named_count > 0 && watch->named[watch->named_count - 1] == identity) return;
+    if (watch->named_count < NAMED_MAX) watch->named[watch->named_count++] = identity;
+}
+
+static void on_row(struct world *world, struct broker *broker, uint32_t identity, const struct gossip_event *event) {
+    struct view *view = &broker->watch->views[identity];
+    uint64_t hash = truth_row_hash(event->row_kind, event->filter, event->filter_size);
+    if (!view->told_visible)
+        world_break(world, "I5: %s tells of a row of %s, which is not shown", broker->name, name_of(world, identity));
+    view->told_hash += event->active ? hash : -hash;
+}
+
+void invariants_on_event(struct world *world, struct broker *broker, const struct gossip_event *event) {
+    struct watch *watch = broker->watch;
+    bool is_row = event->kind == GOSSIP_ROW, is_member = event->kind == GOSSIP_MEMBER;
+    uint32_t identity = is_row || is_member ? world_identity(world, &event->id) : UINT32_MAX;
+    if (identity == UINT32_MAX || !broker->strategy->core) return;
+    name(watch, identity);
+    if (watch->view_count == 0) return;
+    if (is_row) {
+        on_row(world, broker, identity, event);
+        return;
+    }
+    struct view *view = &watch->views[identity];
+    bool visible = event->state == MEMBER_ALIVE || event->state == MEMBER_SUSPECT;
+    if (!visible || !view->told_visible || event->epoch != view->told_epoch) view->told_hash = 0;
+    view->told_visible = visible;
+    view->told_epoch = event->epoch;
+    if (visible || !sabotaged(world, broker, SABOTAGE_HIDDEN)) return;
+    struct gossip_event untimely = *event;
+    untimely.kind = GOSSIP_ROW;
+    untimely.filter = "of/the/dead";
+    untimely.filter_size = 11;
+    on_row(world, broker, identity, &untimely);
+}
+
+/* ---- what takes time to be wrong ---- */
+
+static bool shares_address(struct world *world, const struct broker *viewer, struct gossip *core,
+                           const struct gossip_inspected *held) {
+    struct gossip_inspected other;
+    for (size_t i = 0; gossip_inspect_at(core, i, &other); i++) {
+        uint32_t identity = world_identity(world, &other.id);
+        if (identity == UINT32_MAX || other.self || other.state != MEMBER_ALIVE) continue;
+        tamper(world, viewer, identity, &other);
+        if (memcmp(&other.id, &held->id, sizeof other.id) != 0 && other.address.family != 0 &&
+            memcmp(other.address.ip, held->address.ip, sizeof other.address.ip) == 0 &&
+            other.address.port == held->address.port)
+            return true;
+    }
+    return false;
+}
+
+static void check_addresses(struct world *world, struct broker *viewer) {
+    struct gossip *core = viewer->strategy->core(viewer->node);
+    struct gossip_inspected held;
+    for (size_t i = 0; gossip_inspect_at(core, i, &held); i++) {
+        uint32_t identity = world_identity(world, &held.id);
+        if (identity == UINT32_MAX || held.self) continue;
+        tamper(world, viewer, identity, &held);
+        struct view *view = &viewer->watch->views[identity];
+        bool shares = held.state == MEMBER_ALIVE && shares_address(world, viewer, core, &held);
+        if (!shares)
+            view->shared_us = 0;
+        else if (view->shared_us == 0)
+            view->shared_us = world_now_us(world);
+        else if (world_now_us(world) - view->shared_us > AT_ONE_ADDRESS_US)
+            world_break(world, "I11: %s sees %s alive at the address of another live broker for %.0f s", viewer->name,
+                        name_of(world, identity), (double)(world_now_us(world) - view->shared_us) / 1e6);
+    }
+}
+
+/* One broker at a time: each pair of what it holds is compared. */
+void invariants_poll(struct world *world) {
+    struct broker *broker = &world->brokers[world->polls++ % world->broker_max];
+    if (!world->strategy->core || world->broker_max > WATCHED_ALL) return;
+    bool ours = broker->sort == SORT_HONEST && broker->node && broker->frozen_us <= world_now_us(world);
+    if (ours) check_addresses(world, broker);
 }

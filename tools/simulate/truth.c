@@ -280,6 +280,12 @@ bool truth_find(const struct truth *truth, uint32_t identity, uint64_t epoch, ui
     return state != NULL;
 }
 
+bool truth_had(const struct truth *truth, uint32_t identity, uint64_t rows_hash) {
+    for (const struct state *state = truth->states; state; state = state->hh.next)
+        if (state->name.identity == identity && state->rows_hash == rows_hash) return true;
+    return false;
+}
+
 bool truth_is_ambiguous(const struct truth *truth, uint32_t identity) {
     uint64_t key = identity;
     struct ambiguous *found;

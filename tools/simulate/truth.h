@@ -25,6 +25,8 @@ void truth_on_signed(void *author, const uint8_t *bytes, size_t size);
 /* The hash of the rows that the owner had there; false: it never said so. Sequence 0 is empty. */
 bool truth_find(const struct truth *truth, uint32_t identity, uint64_t epoch, uint64_t sequence, const uint8_t chain[8],
                 uint64_t *rows_hash);
+/* The owner had such rows at some time or other. Slow: for saying what is wrong. */
+bool truth_had(const struct truth *truth, uint32_t identity, uint64_t rows_hash);
 /* Two lives of this key signed in one epoch: until that is repaired a replica may hold entries of both. */
 bool truth_is_ambiguous(const struct truth *truth, uint32_t identity);
 /* The newest that this life has said. */

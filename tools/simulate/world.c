@@ -125,9 +125,9 @@ void world_free(struct world *world) {
     for (uint32_t i = 0; i < world->broker_max; i++) {
         struct broker *broker = &world->brokers[i];
         if (broker->node) broker->strategy->destroy(broker->node);
-        hostile_end(world, broker);
+        hostile_end(broker);
         free(broker->rows);
-        free(broker->views);
+        free(broker->watch);
     }
     gossip_shared_free(world->shared);
     measure_free(world->measure);
@@ -154,6 +154,7 @@ bool world_agrees(const struct world *world) {
         const struct broker *broker = &world->brokers[i];
         if (!counts(broker)) continue;
         uint64_t its = broker->strategy->table_hash(broker->node);
+        if (world->sabotage == SABOTAGE_DISAGREE && i == 1) its++;
         if (first && its != hash) return false;
         first = first ? first : broker;
         hash = its;

@@ -29,7 +29,7 @@ struct wanted_row {
 
 enum broker_sort { SORT_HONEST, SORT_CLONE, SORT_FOREIGN, SORT_HOSTILE };
 
-struct view;    /* invariants.c: what a broker held of another when last looked at */
+struct watch;   /* invariants.c: what a broker held when last looked at */
 struct hostile; /* hostile.c */
 
 struct broker {
@@ -54,7 +54,7 @@ struct broker {
     uint64_t started_us;
     uint64_t joined_us; /* since this start it agrees with the others; UINT64_MAX: not yet */
     uint64_t bytes_at_start;
-    struct view *views; /* by identity; NULL: this broker is not watched closely */
+    struct watch *watch;
     struct hostile *hostile;
 };
 
@@ -64,6 +64,7 @@ struct trouble {
     struct plan_fault fault;
     uint32_t broker; /* PLAN_ANY: none in particular */
     uint32_t cut;    /* NETWORK_CUTS_MAX: none */
+    uint32_t number; /* never used twice */
     bool cut_on;
 };
 
@@ -101,10 +102,11 @@ struct world {
     struct member_id *id_of; /* by identity */
     struct trouble *troubles;
     size_t trouble_count, trouble_room;
+    uint32_t troubles_made;
     bool quiet;       /* the faults are over */
     uint64_t load_us; /* when changes begin */
     uint64_t last_trouble_us;
-    uint64_t trace_hash, events;
+    uint64_t trace_hash, events, polls;
     FILE *trace; /* NULL: none */
     enum sabotage sabotage;
     char why[WORLD_WHY_MAX]; /* the first invariant that broke; empty: all hold */
@@ -175,14 +177,15 @@ void faults_on_event(struct world *world, const struct agenda_entry *entry);
 void faults_end_all(struct world *world);
 
 /* older.c: leaves out the kinds of messages that the first version did not know. Returns the new size. */
-size_t older_filter(const struct world *world, uint8_t *bytes, size_t size, const struct gossip_key *key,
-                    const char *federation);
+size_t older_filter(uint8_t *bytes, size_t size, const struct gossip_key *key, const char *federation);
 
 /* hostile.c */
 void hostile_begin(struct world *world, struct broker *broker);
-void hostile_end(struct world *world, struct broker *broker);
+void hostile_end(struct broker *broker);
 void hostile_act(struct world *world, struct broker *broker);
-void hostile_hear(struct world *world, struct broker *broker, const struct network_packet *packet);
+/* What its own core sends, and what comes to it. */
+void hostile_speaks(struct world *world, struct broker *broker, const struct gossip_datagram *datagram);
+void hostile_hears(struct broker *broker, const struct network_packet *packet);
 
 /* invariants.c */
 void invariants_watch(struct world *world, struct broker *broker); /* it starts */
@@ -190,6 +193,8 @@ void invariants_forget(struct world *world, struct broker *broker);
 void invariants_on_datagram(struct world *world, struct broker *broker, const struct gossip_datagram *datagram);
 void invariants_on_arrival(struct world *world, struct broker *broker, const struct gossip_address *from, size_t size);
 void invariants_on_event(struct world *world, struct broker *broker, const struct gossip_event *event);
+/* What it has queued, before it is taken. */
+void invariants_before(struct world *world, struct broker *broker);
 void invariants_check(struct world *world, struct broker *broker);
 void invariants_poll(struct world *world); /* what takes time to be wrong */
 
