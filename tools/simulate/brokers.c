@@ -196,6 +196,14 @@ struct broker *broker_stranger(struct world *world, enum broker_sort sort, uint3
 
 /* ---- in and out ---- */
 
+static void trace_datagram(struct world *world, const struct broker *broker, const struct gossip_datagram *datagram) {
+    char text[512];
+    uint32_t to = network_host_at(world->network, &datagram->to);
+    explain_datagram(world, datagram, text, sizeof text);
+    world_trace(world, broker, "to %s, %zu bytes:%s", to == NETWORK_NOBODY ? "nobody" : world->brokers[to].name,
+                datagram->size, text);
+}
+
 static void send(struct world *world, struct broker *broker, struct gossip_datagram *datagram) {
     invariants_on_datagram(world, broker, datagram);
     if (broker->hostile) hostile_speaks(world, broker, datagram);
@@ -204,6 +212,7 @@ static void send(struct world *world, struct broker *broker, struct gossip_datag
         datagram->size = older_filter(datagram->bytes, datagram->size, &key, federation);
         if (datagram->size == 0) return;
     }
+    if (world->trace && world->trace_datagrams) trace_datagram(world, broker, datagram);
     uint64_t tag = 0; /* the end of what is sealed depends on all of it */
     if (datagram->size >= sizeof tag) memcpy(&tag, datagram->bytes + datagram->size - sizeof tag, sizeof tag);
     world->trace_hash =

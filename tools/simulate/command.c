@@ -8,14 +8,21 @@
 #include "tools/simulate/world.h"
 #include "tools/simulate/plan_draw.h"
 
+static void show(void *c, const struct world *w) {
+    struct network_counters n;
+    (void)c;
+    network_read_counters(w->network, &n);
+    fprintf(stderr, "%f s, %llu events, %llu datagrams %llu polls pending %zu\n", (double)w->agenda.now_us / 1e6, (unsigned long long)w->events, (unsigned long long)n.datagrams, (unsigned long long)w->polls, w->agenda.count);
+}
+
 int command_simulate(int argc, char **argv) {
     if (argc > 3 && strcmp(argv[1], "draw") == 0) {
         int bad = 0;
         for (int seed = atoi(argv[2]); seed < atoi(argv[2]) + atoi(argv[3]); seed++) {
             struct plan plan;
             plan_draw(&plan, (uint64_t)seed);
-            struct world *world = world_new(&plan, NULL, argc > 4 ? fopen(argv[4], "w") : NULL, SABOTAGE_NONE);
-            if (!world_run(world, NULL, NULL)) {
+            struct world *world = world_new(&plan, NULL, argc > 4 ? fopen(argv[4], "w") : NULL, SABOTAGE_NONE); world->trace_datagrams = getenv("DATAGRAMS");
+            if (!world_run(world, getenv("PROGRESS") ? show : NULL, NULL)) {
                 bad++;
                 printf("seed %d: %s\n", seed, world->why);
                 fflush(stdout);

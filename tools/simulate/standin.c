@@ -18,7 +18,8 @@ static inline uint64_t load(const uint8_t *bytes) {
 
 uint64_t standin_hash(uint64_t seed, const void *data, size_t size) {
     const uint8_t *bytes = data;
-    uint64_t hash = seed ^ 0xa0761d6478bd642fu;
+    /* Mixed first: a seed that only meets the bytes by exclusive or can be undone by them. */
+    uint64_t hash = fold(seed ^ 0xa0761d6478bd642fu, 0x8bb84b93962eacc9u);
     size_t at = 0;
     for (; at + 16 <= size; at += 16)
         hash = fold(load(bytes + at) ^ 0xe7037ed1a0b428dbu, load(bytes + at + 8) ^ hash);

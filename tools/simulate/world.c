@@ -174,7 +174,7 @@ static bool sees_truly(const struct world *world, const struct broker *viewer, c
         snprintf(why, WORLD_WHY_MAX, "%s still shows %s, which does not run", viewer->name, owner->name);
         return false;
     }
-    if (!known || held.state != MEMBER_ALIVE) {
+    if (!known || !held.visible) {
         snprintf(why, WORLD_WHY_MAX, "%s sees %s %s, which is alive", viewer->name, owner->name,
                  known ? states[held.state] : "not at all");
         return false;

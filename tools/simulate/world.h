@@ -107,7 +107,8 @@ struct world {
     uint64_t load_us; /* when changes begin */
     uint64_t last_trouble_us;
     uint64_t trace_hash, events, polls;
-    FILE *trace; /* NULL: none */
+    FILE *trace;          /* NULL: none */
+    bool trace_datagrams; /* each of them too */
     enum sabotage sabotage;
     char why[WORLD_WHY_MAX]; /* the first invariant that broke; empty: all hold */
 };
@@ -178,6 +179,9 @@ void faults_end_all(struct world *world);
 
 /* older.c: leaves out the kinds of messages that the first version did not know. Returns the new size. */
 size_t older_filter(uint8_t *bytes, size_t size, const struct gossip_key *key, const char *federation);
+
+/* explain.c: the messages of a datagram, for a trace. */
+void explain_datagram(const struct world *world, const struct gossip_datagram *datagram, char *text, size_t room);
 
 /* hostile.c */
 void hostile_begin(struct world *world, struct broker *broker);
