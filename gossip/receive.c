@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#define TELL_HEAD_AGAIN_MS 50u
+
 /* What would tell the speaker about the registry or about other members. */
 static bool asks_for_the_table(const struct gossip *gossip, const struct message *message) {
     switch (message->kind) {
@@ -91,7 +93,9 @@ static void complete(struct gossip *gossip) {
     if (gossip->reply_open) {
         bool holds_old =
             header->holds_epoch != gossip->self->epoch || header->holds_incarnation < gossip->self->incarnation;
-        if (holds_old) {
+        /* Two that have not accepted each other would answer heads with heads for ever. */
+        if (holds_old && gossip->now_ms >= sender->head_told_ms) {
+            sender->head_told_ms = gossip->now_ms + TELL_HEAD_AGAIN_MS;
             struct message head = evidence_head_of(gossip->self);
             reply_add(gossip, &head);
         }

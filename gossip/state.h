@@ -93,6 +93,7 @@ struct member {
     bool visible_told; /* its rows are known to our caller */
     bool resync;       /* an event was lost for want of memory: tell all again */
     uint64_t down_since_ms, made_ms, evidence_sent_ms;
+    uint64_t head_told_ms; /* our head goes with answers to it again then */
 
     /* contact */
     uint64_t heard_ms;          /* its last answer to a ping of ours, or NEVER */

@@ -2,6 +2,8 @@
  */
 #include "gossip_forger.h"
 
+#include "gossip/state.h"
+
 static const struct gossip_address den = {.family = 4, .ip = {192, 0, 2, 66}, .port = 666};
 
 static void ask_for_everything(struct forger *forger) {
@@ -222,6 +224,23 @@ static void what_is_sent_again_by_a_listener_changes_nothing(void **state) {
     net_free(net);
 }
 
+/* Each would beget the next, and a network that doubles datagrams would make a storm of it (P20). */
+static void heads_are_not_answered_with_heads_for_ever(void **state) {
+    (void)state;
+    struct net *net = net_new_running(3, 97);
+    struct forger forger = forger_new(net, 0, 1, &den);
+    struct message head = {.kind = MESSAGE_HEAD};
+    head.bytes = net->nodes[1].gossip->self->head;
+    head.size = net->nodes[1].gossip->self->head_size;
+    memset(forger.count, 0, sizeof forger.count);
+    for (int i = 0; i < 200; i++) {
+        net->now_ms += 1;
+        forger_say(&forger, &head);
+    }
+    assert_in_range(forger.count[MESSAGE_HEAD], 1, 5);
+    net_free(net);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_id_of_a_member_does_not_open_the_registry),
@@ -233,6 +252,7 @@ int main(void) {
         cmocka_unit_test(a_flood_of_bad_signatures_is_mostly_not_looked_at),
         cmocka_unit_test(a_dial_replayed_to_us_does_not_stop_our_dialling),
         cmocka_unit_test(what_is_sent_again_by_a_listener_changes_nothing),
+        cmocka_unit_test(heads_are_not_answered_with_heads_for_ever),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
