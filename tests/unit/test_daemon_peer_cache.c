@@ -112,10 +112,22 @@ static void a_damaged_file_is_told_from_a_good_one(void **state) {
 
 static void lines_that_are_no_addresses_are_damage(void **state) {
     (void)state;
-    static const char *const lines[] = {"192.168.0.1",          "192.168.0.1:",      "192.168.0.1:0",     "192.168.0.1:65536",
-                                        "192.168.0.1:7100 ",    "192.168.0:7100",    "[::1]",             "[::1:7100",
-                                        "::1:7100",             "[::1]7100",         "[]:7100",           ":7100",
-                                        "edge-2.example:7100",  "[fe80::1%eth0]:71", "192.168.0.1:-7100", "",
+    static const char *const lines[] = {"192.168.0.1",
+                                        "192.168.0.1:",
+                                        "192.168.0.1:0",
+                                        "192.168.0.1:65536",
+                                        "192.168.0.1:7100 ",
+                                        "192.168.0:7100",
+                                        "[::1]",
+                                        "[::1:7100",
+                                        "::1:7100",
+                                        "[::1]7100",
+                                        "[]:7100",
+                                        ":7100",
+                                        "edge-2.example:7100",
+                                        "[fe80::1%eth0]:71",
+                                        "192.168.0.1:-7100",
+                                        "",
                                         "192.168.0.1:71000000000000000000"};
     struct gossip_address back[PEER_CACHE_MAX];
     size_t count;

@@ -1,5 +1,5 @@
-/* Names of bootstrap addresses, with a stand-in for the system's resolver: libuv's threads call the getaddrinfo() below,
- * which fails, hangs and changes its mind as a test says. */
+/* Names of bootstrap addresses, with a stand-in for the system's resolver: libuv's threads call the getaddrinfo()
+ * below, which fails, hangs and changes its mind as a test says. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -39,8 +39,8 @@ static struct addrinfo *one(const char *ip) {
     struct sockaddr_storage *address = calloc(1, sizeof(*address));
     const bool v6 = strchr(ip, ':') != NULL;
     address->ss_family = v6 ? AF_INET6 : AF_INET;
-    void *bytes = v6 ? (void *)&((struct sockaddr_in6 *)address)->sin6_addr
-                     : (void *)&((struct sockaddr_in *)address)->sin_addr;
+    void *bytes =
+        v6 ? (void *)&((struct sockaddr_in6 *)address)->sin6_addr : (void *)&((struct sockaddr_in *)address)->sin_addr;
     assert_int_equal(inet_pton(address->ss_family, ip, bytes), 1);
     info->ai_family = address->ss_family;
     info->ai_addr = (struct sockaddr *)address;

@@ -12,7 +12,9 @@ static void show(void *c, const struct world *w) {
     struct network_counters n;
     (void)c;
     network_read_counters(w->network, &n);
-    fprintf(stderr, "%f s, %llu events, %llu datagrams %llu polls pending %zu\n", (double)w->agenda.now_us / 1e6, (unsigned long long)w->events, (unsigned long long)n.datagrams, (unsigned long long)w->polls, w->agenda.count);
+    fprintf(stderr, "%f s, %llu events, %llu datagrams %llu polls pending %zu\n", (double)w->agenda.now_us / 1e6,
+            (unsigned long long)w->events, (unsigned long long)n.datagrams, (unsigned long long)w->polls,
+            w->agenda.count);
 }
 
 int command_simulate(int argc, char **argv) {
@@ -21,7 +23,8 @@ int command_simulate(int argc, char **argv) {
         for (int seed = atoi(argv[2]); seed < atoi(argv[2]) + atoi(argv[3]); seed++) {
             struct plan plan;
             plan_draw(&plan, (uint64_t)seed);
-            struct world *world = world_new(&plan, NULL, argc > 4 ? fopen(argv[4], "w") : NULL, SABOTAGE_NONE); world->trace_datagrams = getenv("DATAGRAMS");
+            struct world *world = world_new(&plan, NULL, argc > 4 ? fopen(argv[4], "w") : NULL, SABOTAGE_NONE);
+            world->trace_datagrams = getenv("DATAGRAMS");
             if (!world_run(world, getenv("PROGRESS") ? show : NULL, NULL)) {
                 bad++;
                 printf("seed %d: %s\n", seed, world->why);

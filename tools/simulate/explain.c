@@ -9,9 +9,9 @@
 #define ENVELOPE 17u
 
 static const char *kind_name(enum message_kind kind) {
-    static const char *const names[] = {
-        "",     "HEAD", "ENTRY",  "PING",    "PONG",     "PING_REQ", "INDIRECT",   "WHO",   "TOKEN",   "REFUSED", "ACCUSE",
-        "HAVE", "HAD",  "DIGEST", "BUCKETS", "VERSIONS", "WANT",     "WANT_CHUNK", "CHUNK", "SEEN_AT", "PROOF"};
+    static const char *const names[] = {"",        "HEAD",     "ENTRY",   "PING",       "PONG",  "PING_REQ", "INDIRECT",
+                                        "WHO",     "TOKEN",    "REFUSED", "ACCUSE",     "HAVE",  "HAD",      "DIGEST",
+                                        "BUCKETS", "VERSIONS", "WANT",    "WANT_CHUNK", "CHUNK", "SEEN_AT",  "PROOF"};
     return kind < sizeof names / sizeof *names ? names[kind] : "NEWER";
 }
 

@@ -11,6 +11,7 @@
  *  I9  a broker believes itself alive
  *  I10 the newest evidence about a member never goes back
  *  I11 no two live identities stay at one address
+ *  P20 no storm: a broker sends a bounded number of datagrams a second
  *  (I12, no wall clock in the core, is checked by tests/layers.)
  *
  * In a small federation each event is followed by a look at everything its broker holds; in a large one at those that
@@ -22,14 +23,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_AT_ALL 16u   /* members: in federations up to this size everything is looked at after each event */
-#define WATCHED_ALL 2000u /* brokers: above, only one in so many is watched closely, since what is remembered of each  \
-                           */
+#define LOOK_AT_ALL 16u /* members: in federations up to this size everything is looked at after each event */
+#define WATCHED_ALL                                                                                                    \
+    2000u /* brokers: above, only one in so many is watched closely, since what is remembered of each                  \
+           */
 #define WATCHED_OTHERWISE 50u /* pair would be gigabytes */
 #define NAMED_MAX 64u
 #define VICTIMS 16u
 #define AT_ONE_ADDRESS_US (30 * AGENDA_S)
-#define GRANT 3u /* times what an unproven address sent */
+#define STORM 3000u       /* datagrams of a broker in a second, */
+#define STORM_OF_EACH 20u /* and of each other broker that there is: a joiner is answered by all */
+#define GRANT 3u          /* times what an unproven address sent */
 
 /* As PROTOCOL.md and gossip.h say; written again here, so that a limit which grew by accident is noticed. */
 #define MEMBERS_DEFAULT 4096u
@@ -291,6 +295,11 @@ void invariants_on_datagram(struct world *world, struct broker *broker, const st
     struct gossip_address to = sabotaged(world, broker, SABOTAGE_AMPLIFY) ? network_victim(0) : datagram->to;
     uint32_t number;
     if (size > GOSSIP_DATAGRAM_MAX) world_break(world, "I7: %s sends a datagram of %zu bytes", broker->name, size);
+    uint64_t second = world_now_us(world) / AGENDA_S;
+    broker->sent_in_second = broker->second == second ? broker->sent_in_second + 1 : 1;
+    broker->second = second;
+    if (broker->sent_in_second > STORM + STORM_OF_EACH * world->broker_count)
+        world_break(world, "P20: %s sent %u datagrams in a second", broker->name, broker->sent_in_second);
     if (!network_is_victim(&to, &number) || number >= VICTIMS) return;
     struct victim *victim = &broker->watch->victims[number];
     victim->sent += size;

@@ -48,6 +48,8 @@ struct broker {
     uint64_t tick_us; /* when the entry of the agenda that counts will come; UINT64_MAX: none */
     uint64_t frozen_us, slow_us;
     size_t waiting_size; /* bytes that came while it did not run */
+    uint64_t second;     /* of the datagrams counted in */
+    uint32_t sent_in_second;
     struct wanted_row *rows;
     size_t row_count, row_room;
     uint32_t rows_made;
