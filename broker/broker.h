@@ -61,6 +61,7 @@ struct broker_limits {
     uint32_t peers_max;             /* 1,024 */
     uint64_t link_queue_bytes;      /* outbox per peer: 64 MiB */
     uint32_t link_frame_bytes;      /* a publish frame is closed once it holds this much: 64 KiB */
+    uint32_t idle_links_max;        /* links used for gossip alone, unless wanted by ours: 64 */
     uint32_t link_idle_ms;          /* a link silent for this long is pinged, after twice this it is closed: 5,000 */
     uint32_t advert_idle_s; /* an advert whose topic nobody published to for this long, and that retains nothing, is
                                withdrawn: 3,600 */

@@ -2,6 +2,7 @@
 
 #include "broker/advert.h"
 #include "broker/barrier.h"
+#include "broker/carry.h"
 #include "broker/interest.h"
 #include "broker/link.h"
 #include "broker/replay.h"
@@ -63,6 +64,7 @@ struct federation *federation_new(const struct federation_options *options, uint
 void federation_free(struct federation *federation) {
     if (!federation) return;
     links_deinit(federation);
+    carry_deinit(federation);
     barriers_deinit(federation);
     for (size_t i = 0; i < federation->peer_count; i++) {
         if (federation->peers[i]) peer_free(federation, federation->peers[i]);

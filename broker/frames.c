@@ -125,6 +125,18 @@ void frame_begin_publish(struct frame_out *out, uint64_t first) {
     begin_items(out);
 }
 
+void frame_begin_packets(struct frame_out *out) {
+    begin(out, 2, FRAME_GOSSIP);
+    begin_items(out);
+}
+
+void frame_add_packet(struct frame_out *out, const uint8_t *bytes, size_t size) {
+    msgpack_packer packer;
+    msgpack_packer_init(&packer, out, append);
+    pack_bin(&packer, bytes, size);
+    out->item_count++;
+}
+
 enum { FLAG_QOS = 3, FLAG_RETAIN = 4, FLAG_SNAPSHOT = 8, FLAG_PROPERTIES = 16, FLAG_EXPIRY = 32, FLAG_ALL = 63 };
 
 static size_t publication_fields(unsigned flags) {
@@ -287,6 +299,8 @@ static void read_items(struct cursor *cursor, struct frame *frame) {
     for (uint32_t i = 0; i < frame->item_count && !cursor->bad; i++) {
         if (frame->type == FRAME_PUBLISH)
             read_publication(cursor, &publication);
+        else if (frame->type == FRAME_GOSSIP)
+            read_bin(cursor, &size);
         else
             read_name(cursor, &size);
     }
@@ -295,17 +309,19 @@ static void read_items(struct cursor *cursor, struct frame *frame) {
 
 /* Fields of each type, the type itself included; 0: no such frame. */
 static const uint8_t frame_fields[] = {
-    [FRAME_HELLO] = 14, [FRAME_BYE] = 3,     [FRAME_JOIN] = 2,    [FRAME_LEAVE] = 2,
-    [FRAME_JOINED] = 3, [FRAME_SYNCED] = 1,  [FRAME_PUBLISH] = 3, [FRAME_ACK] = 2,
-    [FRAME_INVITE] = 2, [FRAME_DECLINE] = 3, [FRAME_PING] = 1,    [FRAME_PONG] = 1,
+    [FRAME_HELLO] = 14, [FRAME_BYE] = 3,     [FRAME_JOIN] = 2,   [FRAME_LEAVE] = 2,  [FRAME_JOINED] = 3,
+    [FRAME_SYNCED] = 1, [FRAME_PUBLISH] = 3, [FRAME_ACK] = 2,    [FRAME_INVITE] = 2, [FRAME_DECLINE] = 3,
+    [FRAME_PING] = 1,   [FRAME_PONG] = 1,    [FRAME_GOSSIP] = 2,
 };
 
 enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *frame) {
     struct cursor cursor = {.at = bytes, .end = bytes + size};
     memset(frame, 0, sizeof *frame);
     uint32_t fields = read_array(&cursor);
-    uint64_t type = read_uint(&cursor, sizeof frame_fields - 1);
-    if (cursor.bad || frame_fields[type] == 0 || frame_fields[type] != fields) return FRAME_MALFORMED;
+    uint64_t type = read_uint(&cursor, UINT64_MAX);
+    if (cursor.bad || fields == 0) return FRAME_MALFORMED;
+    if (type >= sizeof frame_fields) return FRAME_UNKNOWN;
+    if (frame_fields[type] == 0 || frame_fields[type] != fields) return FRAME_MALFORMED;
     frame->type = (enum frame_type)type;
     switch (frame->type) {
     case FRAME_HELLO: read_hello(&cursor, &frame->hello); break;
@@ -329,7 +345,8 @@ enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *fr
     case FRAME_ACK: frame->sequence = read_uint(&cursor, UINT64_MAX >> 1); break;
     case FRAME_JOIN:
     case FRAME_LEAVE:
-    case FRAME_INVITE: read_items(&cursor, frame); break;
+    case FRAME_INVITE:
+    case FRAME_GOSSIP: read_items(&cursor, frame); break;
     case FRAME_SYNCED:
     case FRAME_PING:
     case FRAME_PONG: break;
@@ -354,6 +371,14 @@ bool frame_next_name(struct frame *frame, const char **text, size_t *size) {
     struct cursor cursor;
     if (!next_item(frame, &cursor)) return false;
     *text = read_name(&cursor, size);
+    item_taken(frame, &cursor);
+    return true;
+}
+
+bool frame_next_packet(struct frame *frame, const uint8_t **bytes, size_t *size) {
+    struct cursor cursor;
+    if (!next_item(frame, &cursor)) return false;
+    *bytes = read_bin(&cursor, size);
     item_taken(frame, &cursor);
     return true;
 }

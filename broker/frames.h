@@ -22,7 +22,8 @@ enum frame_type {
     FRAME_INVITE = 9,
     FRAME_DECLINE = 10,
     FRAME_PING = 11,
-    FRAME_PONG = 12
+    FRAME_PONG = 12,
+    FRAME_GOSSIP = 13
 };
 
 enum bye_code {
@@ -84,16 +85,21 @@ struct frame {
     uint64_t ttl_ms;   /* decline */
     const uint8_t *items;
     size_t items_size;
-    uint32_t item_count; /* join, leave, joined, invite, decline: names; publish: publications */
+    uint32_t item_count; /* join, leave, joined, invite, decline: names; publish: publications; gossip: packets */
 };
 
-enum frame_result { FRAME_OK = 0, FRAME_MALFORMED = -1 };
+enum frame_result {
+    FRAME_OK = 0,
+    FRAME_MALFORMED = -1,
+    FRAME_UNKNOWN = 1 /* an array whose type is one of a later version; nothing else of it was looked at */
+};
 
 /* Checks the whole frame and fills what its type has. Names are checked for their size only (1 to 65,535 bytes). */
 enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *frame);
 /* The next item of a frame that was read; false after the last. */
 bool frame_next_name(struct frame *frame, const char **text, size_t *size);
 bool frame_next_publication(struct frame *frame, struct publication *publication);
+bool frame_next_packet(struct frame *frame, const uint8_t **bytes, size_t *size);
 
 /* A frame being written. Memory that is short is remembered in failed; ask once at the end. */
 struct frame_out {
@@ -123,6 +129,9 @@ void frame_add_skipped(struct frame_out *out);
 #define FRAME_PUBLICATION_OVERHEAD 64u
 /* Bytes of an empty publish frame at most. */
 #define FRAME_PUBLISH_OVERHEAD 32u
+
+void frame_begin_packets(struct frame_out *out);
+void frame_add_packet(struct frame_out *out, const uint8_t *bytes, size_t size);
 
 /* Ends a frame of items. */
 void frame_end_items(struct frame_out *out);

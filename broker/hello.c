@@ -1,5 +1,6 @@
 #include "broker/link.h"
 
+#include "broker/carry.h"
 #include "broker/group.h"
 #include "broker/interest.h"
 #include "broker/replay.h"
@@ -49,6 +50,7 @@ static void come_up(struct federation *federation, struct link *link, struct pee
     link->frame_size_max = hello->frame_size_max;
     link->received_ms = link->useful_ms = link->up_since_ms = federation->now_ms;
     federation->counters.links_up++;
+    carry_changed(federation);
     link_note(federation, BROKER_NOTE_INFO, link, "up", "");
     peer_linked(federation, peer);
     group_stale(federation, peer);
@@ -57,6 +59,7 @@ static void come_up(struct federation *federation, struct link *link, struct pee
     if (peer->link == link) replay_sync(federation, peer);
     link_set_timer(federation, link);
     link_wake(federation, link);
+    carry_make_room(federation);
 }
 
 static bool ask_who(struct federation *federation, struct link *link, const struct hello *hello,

@@ -1,5 +1,6 @@
 #include "broker/link.h"
 
+#include "broker/carry.h"
 #include "broker/hash.h"
 
 #include <stdlib.h>
@@ -51,9 +52,10 @@ broker_handle link_open(struct federation *federation, bool dialled, struct peer
     link->handle = ++federation->last_handle;
     link->dialled = dialled;
     link->state = LINK_DIALLING;
+    link->carry_had_turn = true; /* the hello goes first */
     link->deadline_ms = federation->now_ms + LINK_DIAL_MS;
     link->ack_ms = link->expires_ms = UINT64_MAX;
-    if (dialled) {
+    if (peer) {
         link->peer = peer;
         link->dialled_to = peer->id;
         peer->attempt = link;
@@ -65,8 +67,25 @@ broker_handle link_open(struct federation *federation, bool dialled, struct peer
     return link->handle;
 }
 
+/* An address was dialled: the key says whose it is, before anything is told to it that is meant for one peer. False if
+ * the link is of no use. */
+static bool find_peer(struct federation *federation, struct link *link, const uint8_t key_thumbprint[32]) {
+    memcpy(link->dialled_to.bytes, key_thumbprint, sizeof link->dialled_to.bytes);
+    carry_found(federation, link, &link->dialled_to);
+    if (memcmp(&link->dialled_to, &federation->id, sizeof federation->id) == 0) return false;
+    struct peer *peer = peers_make(federation, &link->dialled_to);
+    if (!peer || peer->link || peer->attempt) return false;
+    link->peer = peer;
+    peer->attempt = link;
+    return true;
+}
+
 void link_ready(struct federation *federation, struct link *link, const uint8_t key_thumbprint[32]) {
     if (link->state != LINK_DIALLING) return;
+    if (link->dialled && !link->peer && !find_peer(federation, link, key_thumbprint)) {
+        link_end(federation, link, 0, "");
+        return;
+    }
     memcpy(link->key_thumbprint, key_thumbprint, 32);
     link->state = LINK_HANDSHAKE;
     link->tls_ready = true;
@@ -88,6 +107,8 @@ static void detach(struct federation *federation, struct link *link) {
     link->parts = NULL;
     link->parts_size = link->parts_capacity = 0;
     sender_drop_controls(link);
+    carry_drop(link);
+    if (was_up) carry_changed(federation);
     if (was_up) federation->counters.links_up--;
     if (!peer) return;
     if (peer->attempt == link) {
@@ -118,6 +139,7 @@ static void free_link(struct federation *federation, struct link *link) {
     DL_DELETE(federation->links, link);
     federation->link_count--;
     sender_drop_controls(link);
+    carry_drop(link);
     frame_out_deinit(&link->out);
     frame_out_deinit(&link->scratch);
     free(link->parts);
@@ -180,7 +202,8 @@ void link_malformed(struct federation *federation, struct link *link, const char
 
 static void on_frame(struct federation *federation, struct link *link, const uint8_t *bytes, size_t size) {
     struct frame frame;
-    if (frame_read(bytes, size, &frame) != FRAME_OK) {
+    enum frame_result result = frame_read(bytes, size, &frame);
+    if (result == FRAME_MALFORMED) {
         link_malformed(federation, link, "a frame that cannot be read");
         return;
     }
@@ -190,6 +213,8 @@ static void on_frame(struct federation *federation, struct link *link, const uin
         link->peer->totals.frames_received++;
         link->peer->totals.bytes_received += size;
     }
+    if (link->state == LINK_UP && result == FRAME_UNKNOWN)
+        return; /* of a later version, which can do without an answer */
     if (link->state == LINK_UP)
         link_on_frame(federation, link, &frame, size);
     else if (frame.type == FRAME_HELLO)
@@ -246,7 +271,7 @@ void link_input(struct federation *federation, struct link *link, const uint8_t 
 static void tick_up(struct federation *federation, struct link *link) {
     uint64_t now_ms = federation->now_ms, silent_ms = now_ms - link->received_ms,
              idle_ms = federation->limits.link_idle_ms;
-    if (peer_has_business(link->peer)) link->useful_ms = now_ms;
+    if (peer_has_business(federation, link->peer)) link->useful_ms = now_ms;
     if (link->expires_ms <= now_ms) {
         link_note(federation, BROKER_NOTE_WARNING, link, "closed", "its token has expired; mint it a new one");
         link_end(federation, link, BYE_EXPIRED, "your token has expired; ask for a new one");

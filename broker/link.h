@@ -47,6 +47,8 @@ struct link {
     struct frame_out scratch;
     struct control *controls;
     size_t control_bytes;
+    struct carry_queue carry; /* packets of gossip that wait; carry.c */
+    bool carry_had_turn;      /* the last frame was of these: others go first */
 };
 
 /* ---- link.c ---- */

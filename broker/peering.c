@@ -1,6 +1,7 @@
 #include "broker/peering.h"
 
 #include "broker/barrier.h"
+#include "broker/carry.h"
 #include "broker/link.h"
 #include "broker/rows.h"
 
@@ -88,10 +89,21 @@ void broker_dial_failed(struct broker *broker, uint64_t now_ms, const struct pee
     if (peer) peer_back_off(federation, peer);
 }
 
+/* Dials to whoever answers that are still under way. */
+static size_t seeking(const struct federation *federation) {
+    const struct link *link;
+    size_t count = 0;
+    DL_FOREACH(federation->links, link) {
+        count += link->dialled && !link->peer && link->state == LINK_DIALLING;
+    }
+    return count;
+}
+
 broker_handle broker_link_open(struct broker *broker, uint64_t now_ms, bool dialled, const struct peer_id *id) {
     struct federation *federation = enter(broker, now_ms);
-    struct peer *peer = dialled ? peers_find(federation, id) : NULL;
-    if (dialled && (!peer || peer->attempt || peer->link)) return 0;
+    struct peer *peer = dialled && id ? peers_find(federation, id) : NULL;
+    if (dialled && id && (!peer || peer->attempt || peer->link)) return 0;
+    if (dialled && !id && seeking(federation) >= CARRY_SEEK_MAX) return 0;
     return link_open(federation, dialled, peer);
 }
 
@@ -186,6 +198,7 @@ bool broker_link_at(const struct broker *broker, size_t index, struct link_info 
         info->up_since_ms = link ? link->up_since_ms : 0;
         info->joined_here = (uint32_t)peer->joins.count;
         info->joined_there = peer->want_joined;
+        info->kept = federation->now_ms < peer->keep_until_ms;
         info->outbox_messages = outbox_count(&peer->outbox);
         info->outbox_bytes = peer->outbox.bytes + peer->outbox.snapshot_bytes;
         return true;

@@ -60,8 +60,8 @@ void broker_set_epoch(struct broker *broker, uint64_t now_ms, uint64_t epoch);
 bool broker_next_dial(struct broker *broker, uint64_t now_ms, struct peer_id *peer);
 void broker_dial_failed(struct broker *broker, uint64_t now_ms, const struct peer_id *peer);
 
-/* A transport is under way (dialled: to the peer named) or has arrived (accepted: peer is NULL until its hello).
- * Returns 0 when too many. */
+/* A transport is under way (dialled: to the peer named, or with NULL to whoever is at an address that gossip wants
+ * dialled) or has arrived (accepted: peer is NULL until its hello). Returns 0 when too many. */
 broker_handle broker_link_open(struct broker *broker, uint64_t now_ms, bool dialled, const struct peer_id *peer);
 /* The TLS handshake is done; key_thumbprint is the SHA-256 RFC 7638 thumbprint of the far end's key. Now the hello goes
  * out (both sides send one). For an accepted link both calls come together. */
@@ -80,6 +80,30 @@ void broker_link_written(struct broker *broker, uint64_t now_ms, broker_handle l
 bool broker_link_has_peer(const struct broker *broker, broker_handle link);
 /* True once the broker is done with the link: send what is left, close it, forget it. */
 bool broker_link_ended(const struct broker *broker, broker_handle link);
+
+/* ---- gossip over links ---- */
+
+/* Puts a packet of gossip in line for the peer; of many that wait the oldest are dropped. False if no link is up. */
+bool broker_carry(struct broker *broker, uint64_t now_ms, const struct peer_id *peer, const uint8_t *bytes,
+                  size_t size);
+/* Gossip wants a link to this peer for so long from now: it is dialled if the peer is alive, and not closed as idle. */
+void broker_peer_keep(struct broker *broker, uint64_t now_ms, const struct peer_id *peer, uint32_t for_ms);
+
+enum broker_carried_kind {
+    CARRIED_UP,    /* a link with the peer is up, its token was good */
+    CARRIED_DOWN,  /* and no more */
+    CARRIED_FOUND, /* peer is who answered the dial of this link to an address, as the key shows; perhaps ourselves */
+    CARRIED_PACKET /* came over the link with the peer */
+};
+struct broker_carried {
+    enum broker_carried_kind kind;
+    struct peer_id peer;
+    broker_handle link;
+    const uint8_t *bytes; /* good until the next call of any function of the broker */
+    size_t size;
+};
+/* The next thing that gossip should know; false when there is none. */
+bool broker_next_carried(struct broker *broker, struct broker_carried *carried);
 
 /* A question the hello raises; pure, answered at once. */
 struct peer_answer {
@@ -115,6 +139,8 @@ struct link_info {
     uint64_t lost;     /* gaps in the received sequence */
     uint64_t dropped;  /* not sent: outbox full or replay window over */
     uint64_t outbox_messages, outbox_bytes;
+    uint64_t gossip_sent, gossip_received, gossip_dropped; /* packets; dropped, as the link was slow */
+    bool kept;                                             /* gossip wants it */
 };
 /* Fills info for the link at position index (0, 1, ...) in a stable order; false past the end. One entry per peer with
  * a link, or with counters from an earlier one (state then LINK_CLOSING if none is open). */

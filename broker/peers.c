@@ -220,12 +220,13 @@ bool peer_adverts(const struct peer *peer, const char *filter, size_t size) {
     return subs_meets(peer->newpub_tree, filter, size);
 }
 
-bool peer_has_business(const struct peer *peer) {
-    return peer->want_count > 0 || peer->joins.count > 0 || outbox_count(&peer->outbox) > 0 || peer->holds;
+bool peer_has_business(const struct federation *federation, const struct peer *peer) {
+    return peer->want_count > 0 || peer->joins.count > 0 || outbox_count(&peer->outbox) > 0 || peer->holds ||
+           federation->now_ms < peer->keep_until_ms;
 }
 
 static bool may_dial(const struct federation *federation, const struct peer *peer) {
-    return peer->alive && !peer->link && !peer->attempt && federation->token && peer_has_business(peer);
+    return peer->alive && !peer->link && !peer->attempt && federation->token && peer_has_business(federation, peer);
 }
 
 bool peer_wants_dial(const struct federation *federation, const struct peer *peer) {

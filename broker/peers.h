@@ -9,6 +9,7 @@
  *   replay.h    invites, and publications held for joins on their way
  *   barrier.h   SUBACKs that wait
  *   link.h      links
+ *   carry.h     packets of gossip on links
  */
 #ifndef BROKER_PEERS_H
 #define BROKER_PEERS_H
@@ -45,6 +46,7 @@ enum {
     LINK_FRAME_SLACK = 1024 * 1024, /* a frame may hold this much besides one packet of packet_size_max */
     BACKOFF_MIN_MS = 100,
     BACKOFF_MAX_MS = 10000,
+    CARRY_SEEK_MAX = 8,    /* dials at a time to addresses of which nobody knows who is there */
     BARRIER_PEERS_MAX = 32 /* with more alive peers SUBACK waits for joins only */
 };
 
@@ -96,7 +98,15 @@ struct peer {
     uint64_t seen_epoch, seen_stream, expected;
     struct link *link;       /* the one in use */
     struct link *attempt;    /* dialled and not yet up */
+    uint64_t keep_until_ms;  /* gossip wants a link to it until then; carry.c */
+    bool carry_told_up;      /* what the caller was told of its link; carry.c */
     struct link_info totals; /* counters only; the rest is filled when asked */
+};
+
+/* Packets of gossip; carry.c. */
+struct carry_queue {
+    struct carried *first, *last;
+    size_t bytes;
 };
 
 struct private_filter {
@@ -126,6 +136,15 @@ struct federation {
     broker_handle last_handle;
     struct link *ready; /* named by broker_next_link; utlist with ready_prev, ready_next */
     bool dial_due;      /* some peer may want a dial */
+    /* carry.c */
+    struct carry_queue arrived;
+    bool arrived_given; /* the first of them is with the caller */
+    bool carry_changed; /* a link came up or ended */
+    struct {
+        broker_handle link;
+        struct peer_id peer;
+    } found[CARRY_SEEK_MAX]; /* who answered the dials to addresses */
+    size_t found_count;
 
     struct names interests; /* of struct interest */
     struct names adverts;   /* of struct advert, about in the order of their last publications */
@@ -170,7 +189,7 @@ void peer_row(struct federation *federation, struct peer *peer, enum row_kind ki
               bool active);
 bool peer_adverts(const struct peer *peer, const char *filter, size_t size);
 /* There is something to exchange with it. */
-bool peer_has_business(const struct peer *peer);
+bool peer_has_business(const struct federation *federation, const struct peer *peer);
 /* A dial is due now. */
 bool peer_wants_dial(const struct federation *federation, const struct peer *peer);
 /* To be called when business may have arisen: dials if there is no link. */

@@ -1,5 +1,6 @@
 #include "broker/link.h"
 
+#include "broker/carry.h"
 #include "broker/group.h"
 #include "broker/interest.h"
 #include "broker/props.h"
@@ -238,5 +239,6 @@ void link_on_frame(struct federation *federation, struct link *link, struct fram
     case FRAME_DECLINE: on_decline(federation, link, frame); break;
     case FRAME_PING: sender_plain(federation, link, FRAME_PONG); break;
     case FRAME_PONG: break;
+    case FRAME_GOSSIP: carry_on_frame(federation, link, frame); break;
     }
 }

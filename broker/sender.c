@@ -1,4 +1,4 @@
-#include "broker/link.h"
+#include "broker/carry.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -163,18 +163,26 @@ static void next_control(struct link *link) {
     link->out = (struct frame_out){.bytes = (uint8_t *)control, .size = size, .capacity = size};
 }
 
+static bool sent_or_ended(struct federation *federation, struct link *link) {
+    if (!link->out.failed) return true;
+    link_end(federation, link, BYE_OVERLOAD, "short of memory");
+    return false;
+}
+
 bool sender_next(struct federation *federation, struct link *link) {
     struct control *control = link->controls;
     bool up = link->state == LINK_UP;
+    /* A frame of gossip and one of everything else in turn, so that neither waits long for the other. */
+    bool carries = up && !link->carry_had_turn && carry_next(federation, link);
+    link->carry_had_turn = carries;
+    if (carries) return sent_or_ended(federation, link);
     if (up && link->ack_ms <= federation->now_ms)
         next_ack(link);
     else if (control && (!up || control->after <= link->peer->outbox.next))
         next_control(link);
     else if (up && outbox_peek(&link->peer->outbox))
         next_publish(federation, link);
-    else
+    else if (!up || !carry_next(federation, link))
         return false;
-    if (!link->out.failed) return true;
-    link_end(federation, link, BYE_OVERLOAD, "short of memory");
-    return false;
+    return sent_or_ended(federation, link);
 }

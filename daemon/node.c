@@ -234,6 +234,7 @@ static bool hand_over(struct node *node, uint64_t now_ms) {
     for (; node->gossip != NULL && gossip_next_event(node->gossip, &event); any = true)
         on_gossip_event(node, now_ms, &event);
     any = tell_rows(node, now_ms) || any;
+    any = node_hand_over_links(node, now_ms) || any;
     for (; broker_next_dial(node->broker, now_ms, &peer); any = true)
         on_dial(node, now_ms, &peer);
     return any;

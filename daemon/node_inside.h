@@ -14,6 +14,13 @@ struct node_refusing {
     uint64_t until_ms;
 };
 
+#define NODE_SEEKS_MAX 8u /* dials to addresses of which nobody knows who is there */
+
+struct node_seek {
+    broker_handle link;
+    struct gossip_address address;
+};
+
 struct node {
     struct node_ports ports;
     struct auth_trust trust; /* key NULL for a broker alone */
@@ -24,7 +31,13 @@ struct node {
     bool leaving;
     size_t refusing_next; /* the slot used next; the oldest is forgotten */
     struct node_refusing refusing[NODE_REFUSING_MAX];
+    size_t seek_next;
+    struct node_seek seeks[NODE_SEEKS_MAX];
 };
+
+/* Between gossip and the links that the broker has: packets, what is up, what is wanted (node_links.c). True if
+ * anything was handed over. */
+bool node_hand_over_links(struct node *node, uint64_t now_ms);
 
 /* The functions that the cores ask for, answered by auth/ with this node as context (node_crypto.c). */
 struct gossip_crypto node_gossip_crypto(struct node *node);

@@ -22,9 +22,9 @@ struct result {
     char failure[CHECKS_WHY + 200];
 };
 
-static const struct scenario *const families[] = {scenarios_delivery, scenarios_links, scenarios_faults,
-                                                  scenarios_gossip,   scenarios_share, scenarios_trust,
-                                                  scenarios_disk};
+static const struct scenario *const families[] = {scenarios_delivery, scenarios_links,  scenarios_datagrams,
+                                                  scenarios_faults,   scenarios_gossip, scenarios_share,
+                                                  scenarios_trust,    scenarios_disk};
 
 static struct result play(const struct scenario *scenario, uint64_t seed, unsigned variant, FILE *trace) {
     struct world_options options = {.seed = seed * 1000 + variant, .trace = trace};

@@ -94,6 +94,10 @@ void network_cut(struct network *network, size_t from, size_t to, bool cut) {
     network->paths[from * network->host_room + to].cut = cut;
 }
 
+void network_block(struct network *network, size_t from, size_t to, bool blocked) {
+    network->paths[from * network->host_room + to].blocked = blocked;
+}
+
 void network_heal(struct network *network) {
     for (size_t i = 0; i < network->host_room * network->host_room; i++)
         network->paths[i].cut = false;
@@ -132,7 +136,8 @@ static void arrive(struct event *event) {
         return;
     }
     if (host != SIZE_MAX && network->hosts[host].power == NETWORK_UP &&
-        !network_is_cut(network, datagram->from, host)) {
+        !network_is_cut(network, datagram->from, host) &&
+        !network->paths[datagram->from * network->host_room + host].blocked) {
         const struct network_ports *ports = &network->hosts[host].ports;
         ports->on_datagram(ports->context, datagram->to.port, &datagram->from_address, datagram->bytes, datagram->size);
     } else {

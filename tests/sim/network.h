@@ -73,6 +73,8 @@ uint64_t network_paused_us(const struct network *network, size_t host);
 
 /* What is sent from one host no longer reaches the other (one way). */
 void network_cut(struct network *network, size_t from, size_t to, bool cut);
+/* Datagrams from one host no longer reach the other (one way); streams do. network_heal() does not change it. */
+void network_block(struct network *network, size_t from, size_t to, bool blocked);
 /* Everything between the two takes this much longer, each way. */
 void network_lengthen(struct network *network, size_t a, size_t b, uint32_t extra_us);
 void network_heal(struct network *network); /* no path is cut */

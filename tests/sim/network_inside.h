@@ -14,7 +14,7 @@ struct host {
 };
 
 struct path {
-    bool cut;
+    bool cut, blocked; /* for everything, for datagrams */
     uint32_t extra_us;
 };
 

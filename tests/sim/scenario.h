@@ -19,7 +19,7 @@ struct scenario {
 };
 
 extern const struct scenario scenarios_delivery[], scenarios_links[], scenarios_faults[], scenarios_gossip[],
-    scenarios_share[], scenarios_trust[], scenarios_disk[]; /* ended by an entry without name */
+    scenarios_datagrams[], scenarios_share[], scenarios_trust[], scenarios_disk[]; /* ended by an entry without name */
 extern const struct scenario scenario_random;
 
 /* Fails the run and returns false. */

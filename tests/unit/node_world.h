@@ -100,7 +100,7 @@ static void on_dial(void *context, broker_handle link, const struct gossip_addre
     struct site *site = context;
     struct world *w = site->world;
     assert_true(w->pipe_count < PIPES_MAX && to->port >= 1 && to->port <= NODES_MAX);
-    assert_string_equal(peer_name, w->sites[to->port - 1].name);
+    if (strcmp(peer_name, "whoever answers") != 0) assert_string_equal(peer_name, w->sites[to->port - 1].name);
     w->pipes[w->pipe_count++] = (struct pipe){.is_open = true, .ends = {{site, link}, {&w->sites[to->port - 1], 0}}};
 }
 

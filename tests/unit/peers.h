@@ -206,6 +206,23 @@ static inline struct end *end_of(struct world *world, int site, broker_handle ha
     return NULL;
 }
 
+static inline void wire_open(struct world *world, int from, int to, broker_handle handle) {
+    struct wire *wire = world->wires;
+    while (wire->used && (wire->ends[0].open || wire->ends[1].open || wire->ends[0].first || wire->ends[1].first))
+        wire++;
+    assert(wire < world->wires + WIRES_MAX);
+    *wire = (struct wire){.used = true};
+    wire->ends[0] = (struct end){.site = from, .handle = handle, .open = true};
+    wire->ends[1] = (struct end){.site = to};
+}
+
+/* To the address of a site, without saying whose it is. */
+static inline broker_handle world_seek(struct world *world, int from, int to) {
+    broker_handle handle = broker_link_open(world->sites[from].broker, world->now_ms, true, NULL);
+    if (handle) wire_open(world, from, to, handle);
+    return handle;
+}
+
 static inline void world_dial(struct world *world, int from, const struct peer_id *to) {
     int site = 0;
     while (site < world->site_count && memcmp(&world->sites[site].id, to, sizeof *to) != 0)
@@ -220,13 +237,7 @@ static inline void world_dial(struct world *world, int from, const struct peer_i
         broker_dial_failed(broker, world->now_ms, to);
         return;
     }
-    struct wire *wire = world->wires;
-    while (wire->used && (wire->ends[0].open || wire->ends[1].open || wire->ends[0].first || wire->ends[1].first))
-        wire++;
-    assert(wire < world->wires + WIRES_MAX);
-    *wire = (struct wire){.used = true};
-    wire->ends[0] = (struct end){.site = from, .handle = handle, .open = true};
-    wire->ends[1] = (struct end){.site = site};
+    wire_open(world, from, site, handle);
 }
 
 static inline void wire_cut(struct world *world, struct wire *wire) {

@@ -257,7 +257,6 @@ static void counts_are_believed_only_when_the_bytes_are_there(void **state) {
         {9, {0x93, 2, 1, 0xc6, 0xff, 0xff, 0xff, 0xff, 0}}, /* bin where text belongs */
         {2, {0x91, 0}},
         {2, {0x91, 13}},
-        {2, {0x91, 127}}, /* no such type */
         {2, {0x92, 11}},
         {1, {0x90}},
         {1, {0xc0}},                                                           /* too many fields, none, no array */
@@ -269,6 +268,39 @@ static void counts_are_believed_only_when_the_bytes_are_there(void **state) {
     };
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++)
         assert_int_equal(frame_read(lies[i].bytes, lies[i].size, &frame), FRAME_MALFORMED);
+}
+
+static void packets_are_read_as_written(void **state) {
+    (void)state;
+    struct frame_out out = {0};
+    struct frame frame;
+    const uint8_t *bytes;
+    size_t size;
+    frame_begin_packets(&out);
+    frame_add_packet(&out, (const uint8_t *)"one", 3);
+    frame_add_packet(&out, NULL, 0);
+    frame_add_packet(&out, (const uint8_t *)"three", 5);
+    frame_end_items(&out);
+    assert_int_equal(frame_read(out.bytes, out.size, &frame), FRAME_OK);
+    assert_int_equal(frame.type, FRAME_GOSSIP);
+    assert_true(frame_next_packet(&frame, &bytes, &size) && size == 3 && memcmp(bytes, "one", 3) == 0);
+    assert_true(frame_next_packet(&frame, &bytes, &size) && size == 0);
+    assert_true(frame_next_packet(&frame, &bytes, &size) && size == 5 && memcmp(bytes, "three", 5) == 0);
+    assert_false(frame_next_packet(&frame, &bytes, &size));
+    for (size_t cut = 0; cut < out.size; cut++)
+        assert_int_equal(frame_read(out.bytes, cut, &frame), FRAME_MALFORMED);
+    assert_int_equal(frame_read((const uint8_t[]){0x92, 13, 0x91, 0xa1, 'x'}, 5, &frame), FRAME_MALFORMED);
+    frame_out_deinit(&out);
+}
+
+static void frame_of_a_later_version_is_passed_over(void **state) {
+    (void)state;
+    struct frame frame;
+    assert_int_equal(frame_read((const uint8_t[]){0x91, 14}, 2, &frame), FRAME_UNKNOWN);
+    assert_int_equal(frame_read((const uint8_t[]){0x93, 127, 0xc1, 0}, 4, &frame), FRAME_UNKNOWN);
+    assert_int_equal(frame_read((const uint8_t[]){0x92, 0xcf, 1, 0, 0, 0, 0, 0, 0, 0, 1}, 11, &frame), FRAME_UNKNOWN);
+    assert_int_equal(frame_read((const uint8_t[]){0x90, 14}, 2, &frame), FRAME_MALFORMED);
+    assert_int_equal(frame_read((const uint8_t[]){0x91, 0}, 2, &frame), FRAME_MALFORMED);
 }
 
 static uint64_t next_random(uint64_t *random) {
@@ -330,6 +362,8 @@ int main(void) {
         cmocka_unit_test(the_bounds_given_for_a_publication_hold),
         cmocka_unit_test(a_frame_cut_anywhere_or_with_a_tail_is_malformed),
         cmocka_unit_test(counts_are_believed_only_when_the_bytes_are_there),
+        cmocka_unit_test(packets_are_read_as_written),
+        cmocka_unit_test(frame_of_a_later_version_is_passed_over),
         cmocka_unit_test(mutated_frames_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
