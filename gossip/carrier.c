@@ -17,6 +17,7 @@
 #define TELL_MS 3000u /* a wish is repeated after this, and holds twice as long */
 #define DIAL_FIRST_MS 1000u
 #define DIAL_MAX_MS 30000u
+#define DIAL_ANSWERED_MS 20000u
 #define DIAL_FORGET_MS 60000u
 
 struct gossip_address carrier_address(const struct member_id *id) {
@@ -201,6 +202,16 @@ static void call(struct gossip *gossip, const struct gossip_address *address, bo
 
 void carrier_dial(struct gossip *gossip, const struct gossip_address *address) {
     call(gossip, address, false);
+}
+
+void carrier_heard(struct gossip *gossip) {
+    struct carrier *carrier = &gossip->carrier;
+    for (size_t i = 0; !gossip->over_link && i < CARRIER_DIALS_MAX; i++) {
+        struct carrier_dial *dial = &carrier->dials[i];
+        if (dial->wait_ms == 0 || !address_equal(&dial->address, &gossip->source)) continue;
+        dial->next_ms = gossip->now_ms + DIAL_ANSWERED_MS;
+        set_due(carrier, &dial->due, false);
+    }
 }
 
 bool gossip_next_link_wish(struct gossip *gossip, struct gossip_link_wish *wish) {

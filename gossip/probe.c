@@ -110,6 +110,7 @@ static void relay_answer(struct gossip *gossip, struct relay *relay, bool answer
 
 void probe_on_pong(struct gossip *gossip, uint64_t number) {
     struct member *sender = gossip->sender;
+    if (sender && number == sender->probe.number) carrier_heard(gossip);
     if (!sender || number == 0 || !gossip->authentic) return;
     carrier_answered(gossip, sender, number);
     struct relay *relay = &gossip->relays[number % RELAYS_MAX];

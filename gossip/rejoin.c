@@ -103,6 +103,7 @@ static void answer(struct gossip *gossip, struct bootstrap *contact, uint64_t nu
     contact->number = 0;
     contact->member = sender->id;
     contact->answered = true;
+    carrier_heard(gossip);
     if (!gossip->authentic) return;
     sender->heard_ms = gossip->now_ms;
     sender->fresh_epoch = gossip->header->epoch;

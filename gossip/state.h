@@ -506,6 +506,8 @@ void carrier_enqueue(struct gossip *gossip, const struct gossip_address *to, con
  * after the first call, so that datagrams can be answered, then ever more rarely while the calls go on. */
 void carrier_want(struct gossip *gossip, const struct member *member, uint32_t for_ms);
 void carrier_dial(struct gossip *gossip, const struct gossip_address *address);
+/* The packet in hand answers us: if it is a datagram, its source needs no link, whatever else is wrong with it. */
+void carrier_heard(struct gossip *gossip);
 /* The packet in hand came over the sender's link. */
 void carrier_note(struct gossip *gossip, struct member *sender);
 /* A ping went by datagram; no answer in time; an answer came, by the way of the packet in hand; a helper has it. */
