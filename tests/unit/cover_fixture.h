@@ -15,13 +15,13 @@
 
 #include "broker/topic.h"
 #include "gossip/cover.h"
-#include "gossip/rows.h"
 #include "gossip/signed.h"
+#include "row_list.h"
 
 struct seen {
     struct cover cover;
-    struct rows wanted; /* exactly */
-    struct rows rows;   /* shown, by the changes told */
+    struct row_list wanted; /* exactly */
+    struct row_list rows;   /* shown, by the changes told */
     size_t changes;
     bool checks; /* nothing wanted is uncovered at any change */
     bool (*fails)(void);
@@ -36,9 +36,9 @@ static inline uint32_t roll(struct seen *seen, uint32_t bound) {
     return (uint32_t)((seen->state >> 20) % bound);
 }
 
-static inline bool is_covered(const struct rows *rows, const struct row *row) {
+static inline bool is_covered(const struct row_list *rows, const struct listed_row *row) {
     size_t index;
-    if (rows_find(rows, (enum gossip_row_kind)row->kind, row->filter, row->size, &index)) return true;
+    if (row_list_find(rows, row->filter, row->size, &index)) return true;
     for (size_t i = 0; i < rows->count; i++)
         if (topic_filter_covers(rows->items[i]->filter, rows->items[i]->size, row->filter, row->size)) return true;
     return false;
@@ -56,14 +56,15 @@ static inline bool on_seen_change(void *context, enum gossip_row_kind kind, cons
                                   bool shown) {
     struct seen *seen = context;
     if (seen->fails && seen->fails()) return false;
+    assert_int_equal(kind, GOSSIP_NEWSUB);
     assert_true(size <= ENTRY_FILTER_MAX);
     assert_true(topic_filter_valid(filter, size));
     if (shown) {
-        enum rows_result put = rows_put(&seen->rows, kind, filter, size);
-        assert_int_not_equal(put, ROWS_SAME);
-        if (put == ROWS_NO_MEMORY) return false;
+        enum row_listed put = row_list_put(&seen->rows, filter, size);
+        assert_int_not_equal(put, ROW_LISTED_BEFORE);
+        if (put == ROW_NOT_LISTED) return false;
     } else {
-        assert_true(rows_delete(&seen->rows, kind, filter, size));
+        assert_true(row_list_delete(&seen->rows, filter, size));
     }
     seen->changes++;
     for (size_t i = 0; seen->checks && i < seen->wanted.count; i++)
@@ -82,13 +83,13 @@ static inline void seen_init(struct seen *seen, uint32_t rows_max) {
 
 static inline void seen_free(struct seen *seen) {
     cover_free(&seen->cover);
-    rows_free(&seen->rows);
-    rows_free(&seen->wanted);
+    row_list_free(&seen->rows);
+    row_list_free(&seen->wanted);
 }
 
 static inline void put_sized(struct seen *seen, const char *filter, size_t size) {
     assert_true(cover_put(&seen->cover, seen->now_ms, filter, size));
-    assert_int_not_equal(rows_put(&seen->wanted, GOSSIP_NEWSUB, filter, size), ROWS_NO_MEMORY);
+    assert_int_not_equal(row_list_put(&seen->wanted, filter, size), ROW_NOT_LISTED);
 }
 
 static inline void put(struct seen *seen, const char *filter) {
@@ -100,7 +101,7 @@ static inline void delete_sized(struct seen *seen, const char *filter, size_t si
     char *copy = malloc(size);
     assert_non_null(copy);
     memcpy(copy, filter, size);
-    rows_delete(&seen->wanted, GOSSIP_NEWSUB, copy, size);
+    row_list_delete(&seen->wanted, copy, size);
     assert_true(cover_delete(&seen->cover, seen->now_ms, copy, size));
     free(copy);
 }
@@ -111,7 +112,7 @@ static inline void delete (struct seen *seen, const char *filter) {
 
 static inline bool shows(const struct seen *seen, const char *filter) {
     size_t index;
-    return rows_find(&seen->rows, GOSSIP_NEWSUB, filter, strlen(filter), &index);
+    return row_list_find(&seen->rows, filter, strlen(filter), &index);
 }
 
 /* As long as the cover has something to do of its own. */

@@ -8,11 +8,11 @@ static void grow_or_shrink(struct seen *seen, uint32_t grows_of_100) {
         size_t size = random_filter(seen, filter);
         assert_true(topic_filter_valid(filter, size));
         if (cover_put(&seen->cover, seen->now_ms, filter, size))
-            assert_int_not_equal(rows_put(&seen->wanted, GOSSIP_NEWSUB, filter, size), ROWS_NO_MEMORY);
+            assert_int_not_equal(row_list_put(&seen->wanted, filter, size), ROW_NOT_LISTED);
         else
             assert_true(filter[0] == '$'); /* only those can have no room */
     } else if (seen->wanted.count > 0) {
-        const struct row *row = seen->wanted.items[roll(seen, (uint32_t)seen->wanted.count)];
+        const struct listed_row *row = seen->wanted.items[roll(seen, (uint32_t)seen->wanted.count)];
         delete_sized(seen, row->filter, row->size);
     }
 }
@@ -31,7 +31,7 @@ static void one_life(uint32_t rows_max, uint64_t seed, int changes) {
     }
     assert_no_miss(&seen);
     while (seen.wanted.count > 0) {
-        const struct row *row = seen.wanted.items[roll(&seen, (uint32_t)seen.wanted.count)];
+        const struct listed_row *row = seen.wanted.items[roll(&seen, (uint32_t)seen.wanted.count)];
         delete_sized(&seen, row->filter, row->size);
         if (roll(&seen, 8) == 0) let_time_pass(&seen, 4000);
         if (seen.wanted.count % 8 == 0) assert_no_miss(&seen);

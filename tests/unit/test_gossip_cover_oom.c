@@ -17,15 +17,15 @@ static void try_put(struct seen *seen) {
     bool failed = shortage.failed;
     shortage_over();
     assert_true(done || failed || filter[0] == '$');
-    if (done) assert_int_not_equal(rows_put(&seen->wanted, GOSSIP_NEWSUB, filter, size), ROWS_NO_MEMORY);
+    if (done) assert_int_not_equal(row_list_put(&seen->wanted, filter, size), ROW_NOT_LISTED);
 }
 
 static void try_delete(struct seen *seen) {
-    const struct row *row = seen->wanted.items[roll(seen, (uint32_t)seen->wanted.count)];
+    const struct listed_row *row = seen->wanted.items[roll(seen, (uint32_t)seen->wanted.count)];
     char filter[4096];
     size_t size = row->size;
     memcpy(filter, row->filter, size);
-    rows_delete(&seen->wanted, GOSSIP_NEWSUB, filter, size);
+    row_list_delete(&seen->wanted, filter, size);
     shortage_after((long)roll(seen, 4));
     bool done = cover_delete(&seen->cover, seen->now_ms, filter, size);
     assert_true(done || shortage.failed);
