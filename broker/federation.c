@@ -7,6 +7,7 @@
 #include "broker/link.h"
 #include "broker/replay.h"
 #include "broker/topic.h"
+#include "broker/unwanted.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -73,6 +74,7 @@ void federation_free(struct federation *federation) {
     interest_deinit(federation);
     adverts_deinit(federation);
     rows_deinit(federation);
+    unwanted_deinit(federation);
     subs_free(federation->interest_tree);
     subs_free(federation->peer_rows);
     while (federation->privates) {

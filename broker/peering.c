@@ -4,6 +4,7 @@
 #include "broker/carry.h"
 #include "broker/link.h"
 #include "broker/rows.h"
+#include "broker/unwanted.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +62,14 @@ void broker_set_epoch(struct broker *broker, uint64_t now_ms, uint64_t epoch) {
 
 bool broker_next_row(struct broker *broker, struct broker_row_change *change) {
     return rows_next(broker_federation(broker), change);
+}
+
+bool broker_next_unwanted(struct broker *broker, struct broker_unwanted *unwanted) {
+    return unwanted_next(broker_federation(broker), unwanted);
+}
+
+uint64_t broker_wanted(const struct broker *broker, enum row_kind kind) {
+    return broker_federation(broker)->wanted[kind == ROW_NEWPUB ? 0 : 1];
 }
 
 void broker_row_sequenced(struct broker *broker, uint64_t now_ms, uint64_t ticket, uint64_t sequence) {

@@ -48,6 +48,18 @@ bool broker_next_row(struct broker *broker, struct broker_row_change *change);
  * on it wait for the peers to know it. */
 void broker_row_sequenced(struct broker *broker, uint64_t now_ms, uint64_t ticket, uint64_t sequence);
 
+/* What a peer asked for because of a row of ours, and nobody here wanted (an invite to this topic, ROW_NEWSUB) or had
+ * (a join of this filter, ROW_NEWPUB); false when there is none. The name is borrowed until the next call of any
+ * function of the broker. Where many are, some are left out. */
+struct broker_unwanted {
+    enum row_kind kind;
+    const char *name;
+    size_t size;
+};
+bool broker_next_unwanted(struct broker *broker, struct broker_unwanted *unwanted);
+/* How many publications came from peers, or filters were joined here, that were wanted, since the broker began. */
+uint64_t broker_wanted(const struct broker *broker, enum row_kind kind);
+
 /* This broker's own epoch was raised (gossip found that others remember a later run): its links begin anew under it,
  * since a peer that knows the new epoch refuses a hello with the old one. A lower one than the present changes nothing.
  */

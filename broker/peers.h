@@ -10,6 +10,7 @@
  *   barrier.h   SUBACKs that wait
  *   link.h      links
  *   carry.h     packets of gossip on links
+ *   unwanted.h  what peers ask for in vain because of our rows
  */
 #ifndef BROKER_PEERS_H
 #define BROKER_PEERS_H
@@ -26,6 +27,7 @@ enum {
     PEER_JOINS_MAX = 65536,              /* filters a peer may join here, */
     PEER_JOIN_BYTES_MAX = 64 << 20,      /* and what they take up, about (group.c) */
     PEER_ROWS_MAX = 8192,                /* registry rows of each kind per peer */
+    UNWANTED_MAX = 32,                   /* topics and filters asked for in vain, to be told */
     LINGER_MAX = 10000,                  /* filters that linger; that for which it is longest ago goes first */
     PEER_INVITES_MAX = 4096,             /* topics a peer is invited to or has declined at one time */
     PEER_JOIN_KEEP_MS = 30000,           /* joins outlive a lost link for this long */
@@ -150,7 +152,10 @@ struct federation {
     struct names adverts;   /* of struct advert, about in the order of their last publications */
     struct subs *interest_tree, *peer_rows;
     struct row *row_queue, *unsequenced;
-    struct row *row_given; /* the filter of the last row change given is its */
+    struct row *row_given;                                    /* the filter of the last row change given is its */
+    struct unwanted *unwanted[UNWANTED_MAX], *unwanted_given; /* unwanted.c */
+    uint32_t unwanted_count;
+    uint64_t wanted[2]; /* newpub, newsub */
     uint64_t tickets;
 
     struct interest *waiting;

@@ -6,6 +6,7 @@
 #include "broker/props.h"
 #include "broker/replay.h"
 #include "broker/topic.h"
+#include "broker/unwanted.h"
 
 #include <string.h>
 
@@ -53,6 +54,7 @@ static void on_join(struct federation *federation, struct link *link, struct fra
         }
     }
     while (frame_next_name(frame, &filter, &size)) {
+        unwanted_note_join(federation, filter, size);
         if (group_join(federation, peer, filter, size) != GROUP_OK) {
             link_note(federation, BROKER_NOTE_WARNING, link, "closed", "no room for the retained messages it joins");
             link_end(federation, link, BYE_OVERLOAD, "no room for the retained messages you join");
@@ -88,8 +90,9 @@ static void on_invite(struct federation *federation, struct link *link, struct f
         size_t joining = topic[0] == '$' || federation_private(federation, topic, size)
                              ? 0
                              : interest_invited(federation, link->peer, topic, size);
-        if (joining == 0 && link->state == LINK_UP)
-            sender_name(federation, link, FRAME_DECLINE, PEER_DECLINE_MAX_MS, topic, size);
+        if (joining > 0 || link->state != LINK_UP) continue;
+        unwanted_note(federation, ROW_NEWSUB, topic, size);
+        sender_name(federation, link, FRAME_DECLINE, PEER_DECLINE_MAX_MS, topic, size);
     }
 }
 
@@ -157,7 +160,10 @@ static enum peer_taken take_publication(struct federation *federation, struct pe
                                 ? broker_merge_retained(federation->broker, federation->now_ms, &message)
                                 : broker_deliver_from_peer(federation->broker, federation->now_ms, &message);
     message_return(&message);
-    if (taken == PEER_TAKEN) peer->totals.publications_received++;
+    if (taken == PEER_TAKEN) {
+        peer->totals.publications_received++;
+        wanted_note(federation, ROW_NEWSUB);
+    }
     return taken;
 }
 

@@ -103,6 +103,17 @@ static const struct row gossip_rows[] = {
      GOSSIP(checkpoints_received)},
     {"hobnob_registry_rows_own", GAUGE, "Registry rows of this broker now.", GOSSIP(rows_own)},
     {"hobnob_registry_rows_others", GAUGE, "Registry rows of other brokers now.", GOSSIP(rows_others)},
+    {"hobnob_registry_filters", GAUGE, "Topics and subscriptions that this broker's rows stand for.",
+     GOSSIP(filters_own)},
+    {"hobnob_registry_filter_bytes", GAUGE, "Memory for them.", GOSSIP(filter_bytes)},
+    {"hobnob_registry_rows_merged", GAUGE, "Places where this broker's rows are wider than what they stand for.",
+     GOSSIP(rows_merged)},
+    {"hobnob_registry_merges_total", COUNTER, "Times that rows became one for want of room.", GOSSIP(merges)},
+    {"hobnob_registry_splits_total", COUNTER, "Times that such a row was split again.", GOSSIP(splits)},
+    {"hobnob_registry_unwanted_total", COUNTER,
+     "Topics and joins that other brokers asked for because of a wider row, in vain.", GOSSIP(unwanted)},
+    {"hobnob_registry_over_covered", GAUGE,
+     "Kinds of rows (0 to 2) of which over 1 % of what came in the last minute was in vain.", GOSSIP(over_covered)},
 };
 
 #define WEB(field) offsetof(struct web_counters, field)

@@ -207,6 +207,22 @@ void node_tell_rows(struct node *node, uint64_t now_ms) {
     tell_rows(node, now_ms);
 }
 
+/* What rows let through that are wider than what they stand for: so that the dearest are not merged. */
+static void tell_unwanted(struct node *node, uint64_t now_ms) {
+    struct broker_unwanted unwanted;
+    while (broker_next_unwanted(node->broker, &unwanted))
+        if (node->gossip != NULL)
+            gossip_note_unwanted(node->gossip, now_ms, (enum gossip_row_kind)unwanted.kind, unwanted.name,
+                                 unwanted.size);
+    for (int kind = ROW_NEWPUB; kind <= ROW_NEWSUB; kind++) {
+        const uint64_t wanted = broker_wanted(node->broker, (enum row_kind)kind);
+        uint64_t *told = &node->wanted_told[kind == ROW_NEWPUB ? 0 : 1];
+        if (node->gossip != NULL && wanted != *told)
+            gossip_note_wanted(node->gossip, now_ms, (enum gossip_row_kind)kind, wanted - *told);
+        *told = wanted;
+    }
+}
+
 static bool may_dial(struct node *node, uint64_t now_ms, const struct member_id *id, struct member_info *member) {
     const struct node_refusing *refusing = find_refusing(node, id);
     if (node->gossip == NULL || node->leaving || (refusing != NULL && now_ms < refusing->until_ms)) return false;
@@ -247,6 +263,7 @@ void node_pump(struct node *node, uint64_t now_ms) {
     broker_handle handle;
     while (hand_over(node, now_ms))
         continue;
+    tell_unwanted(node, now_ms);
     while (node->gossip != NULL && gossip_next_datagram(node->gossip, &datagram))
         ports->send_datagram(ports->context, &datagram.to, datagram.bytes, datagram.size);
     while (broker_next_client(node->broker, &handle))

@@ -29,7 +29,8 @@ struct node {
     struct member_id id;
     char federation[AUTH_FEDERATION_MAX + 1];
     bool leaving;
-    size_t refusing_next; /* the slot used next; the oldest is forgotten */
+    uint64_t wanted_told[2]; /* newpub, newsub */
+    size_t refusing_next;    /* the slot used next; the oldest is forgotten */
     struct node_refusing refusing[NODE_REFUSING_MAX];
     size_t seek_next;
     struct node_seek seeks[NODE_SEEKS_MAX];

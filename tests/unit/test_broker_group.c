@@ -153,6 +153,35 @@ static void a_cover_is_declined_once(void **state) {
     end(world);
 }
 
+/* Whoever chooses the rows learns what a cover lets through, and what of it was wanted. */
+static void what_a_row_lets_through_is_told(void **state) {
+    (void)state;
+    struct world *world = started(2);
+    struct broker *here = world->sites[1].broker;
+    struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
+    client_subscribe(world, hears, "dev/2/t", 0);
+    broker_peer_row(world->sites[0].broker, world->now_ms, &world->sites[1].id, ROW_NEWSUB, "dev/+/t", 7, true);
+    client_publish(world, says, "dev/1/t", "m", 0, false);
+    client_publish(world, says, "dev/2/t", "m", 0, false);
+    world_settle(world);
+    struct broker_unwanted unwanted;
+    assert_true(broker_next_unwanted(here, &unwanted));
+    assert_int_equal(unwanted.kind, ROW_NEWSUB);
+    assert_int_equal(unwanted.size, 7);
+    assert_memory_equal(unwanted.name, "dev/1/t", 7);
+    assert_false(broker_next_unwanted(here, &unwanted));
+    assert_int_equal(broker_wanted(here, ROW_NEWSUB), 1);
+    /* An advert that is a cover: who joins because of it finds nothing. */
+    broker_peer_row(here, world->now_ms, &world->sites[0].id, ROW_NEWPUB, "site/#", 6, true);
+    client_subscribe(world, hears, "site/none", 0);
+    world_settle(world);
+    assert_true(broker_next_unwanted(world->sites[0].broker, &unwanted));
+    assert_int_equal(unwanted.kind, ROW_NEWPUB);
+    assert_memory_equal(unwanted.name, "site/none", 9);
+    assert_int_equal(broker_wanted(world->sites[0].broker, ROW_NEWPUB), 1); /* dev/2/t */
+    end(world);
+}
+
 static void a_declined_topic_is_asked_again_when_rows_change(void **state) {
     (void)state;
     struct world *world = started(2);
@@ -334,6 +363,7 @@ int main(void) {
         cmocka_unit_test(one_copy_per_link_with_overlapping_filters),
         cmocka_unit_test(broker_without_interest_gets_nothing),
         cmocka_unit_test(a_cover_is_declined_once),
+        cmocka_unit_test(what_a_row_lets_through_is_told),
         cmocka_unit_test(a_declined_topic_is_asked_again_when_rows_change),
         cmocka_unit_test(what_nobody_joins_for_expires_and_is_counted),
         cmocka_unit_test(a_resubscribe_within_the_linger_causes_no_traffic),
