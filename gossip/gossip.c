@@ -21,6 +21,7 @@ static void set_defaults(struct gossip_limits *limits) {
         .datagrams_queued_max = 4096,
         .down_keep_ms = 24u * 3600 * 1000,
         .links_max = 32,
+        .datagram_bytes_per_s = 512u << 10,
     };
     /* The limits are numbers of one size and nothing else. */
     uint32_t given[sizeof defaults / sizeof(uint32_t)], standard[sizeof defaults / sizeof(uint32_t)];
@@ -72,6 +73,7 @@ struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
     gossip->shared = options->shared;
     gossip->chance.state = options->seed;
     gossip->now_ms = now_ms;
+    budget_init(&gossip->budget, gossip->limits.datagram_bytes_per_s, now_ms);
     wire_store_u64(gossip->secret, chance_next(&gossip->chance));
     wire_store_u64(gossip->secret + 8, chance_next(&gossip->chance));
     gossip->next_hard_probe_ms = gossip->next_rumor_ms = gossip->partition_since_ms = NEVER;
@@ -148,6 +150,7 @@ void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_
 
 uint64_t gossip_deadline_ms(const struct gossip *gossip) {
     uint64_t deadline = earlier(timers_first_ms(&gossip->timers), probe_deadline_ms(gossip));
+    deadline = earlier(deadline, budget_deadline_ms(&gossip->budget, gossip->now_ms));
     deadline = earlier(deadline, own_deadline_ms(gossip));
     deadline = earlier(deadline, ring_deadline_ms(gossip));
     deadline = earlier(deadline, rumors_deadline_ms(gossip));

@@ -101,6 +101,7 @@ struct gossip_limits {
     uint32_t datagrams_queued_max; /* 4,096; the oldest is dropped and counted */
     uint32_t down_keep_ms;         /* rows of a down member are kept this long for its return: 24 h */
     uint32_t links_max;            /* links wanted for gossip at a time: 32, at most 64 */
+    uint32_t datagram_bytes_per_s; /* of all we send: 512 KiB, at least 16 KiB; a quarter of a second may go at once */
 };
 
 /* Several gossips in one process (a simulator) may hold once what they hold alike. It must outlive them, and they must
@@ -182,6 +183,7 @@ struct gossip_datagram {
     size_t size;
     uint8_t bytes[GOSSIP_DATAGRAM_MAX];
 };
+/* False also when what is left must wait for limits.datagram_bytes_per_s: gossip_deadline_ms() says until when. */
 bool gossip_next_datagram(struct gossip *gossip, struct gossip_datagram *datagram);
 
 /* ---- over links ----

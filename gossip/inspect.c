@@ -62,7 +62,7 @@ void gossip_inspect_sizes(const struct gossip *gossip, struct gossip_sizes *out)
     *out = (struct gossip_sizes){
         .members = gossip->members.count,
         .members_unverified = gossip->members.unverified,
-        .datagrams = gossip->datagram_count,
+        .datagrams = gossip->budget.count,
         .drafts = gossip->own.draft_count,
     };
     for (const struct queued_event *event = gossip->events; event; event = event->next)

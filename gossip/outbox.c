@@ -85,37 +85,26 @@ void packet_begin(struct packet *packet, struct member *member, const struct gos
     packet->member = member;
     packet->dial = false;
     packet->filled = false;
+    packet->class = BUDGET_MEMBERS;
     wire_out_init(&packet->out, packet->body, sizeof packet->body);
 }
 
-static void drop_oldest(struct gossip *gossip) {
-    struct queued_datagram *oldest = gossip->datagrams;
-    gossip->datagrams = oldest->next;
-    if (!gossip->datagrams) gossip->datagrams_last = NULL;
-    gossip->datagram_count--;
+static void drop_one(struct gossip *gossip) {
+    free(budget_take_back(&gossip->budget));
     gossip->counters.queue_dropped++;
-    free(oldest);
 }
 
-static void enqueue(struct gossip *gossip, const struct gossip_address *to, const uint8_t *sealed, size_t size) {
+static void enqueue(struct gossip *gossip, const struct packet *packet, const uint8_t *sealed, size_t size) {
     struct queued_datagram *queued = malloc(sizeof *queued + size);
     if (!queued) {
         gossip->counters.queue_dropped++;
         return;
     }
-    queued->next = NULL;
-    queued->to = *to;
+    queued->to = packet->to;
     queued->size = size;
     memcpy(queued->bytes, sealed, size);
-    if (gossip->datagram_count >= gossip->limits.datagrams_queued_max) drop_oldest(gossip);
-    if (gossip->datagrams_last)
-        gossip->datagrams_last->next = queued;
-    else
-        gossip->datagrams = queued;
-    gossip->datagrams_last = queued;
-    gossip->datagram_count++;
-    gossip->counters.datagrams_sent++;
-    gossip->counters.bytes_sent += size;
+    if (gossip->budget.count >= gossip->limits.datagrams_queued_max) drop_one(gossip);
+    budget_add(&gossip->budget, packet->filled ? packet->class : BUDGET_PROBES, queued);
 }
 
 void packet_end(struct gossip *gossip, struct packet *packet, bool empty) {
@@ -133,7 +122,38 @@ void packet_end(struct gossip *gossip, struct packet *packet, bool empty) {
     if (!may_send(gossip, packet, plain_size + SEAL_OVERHEAD)) return;
     uint8_t sealed[GOSSIP_DATAGRAM_MAX];
     size_t size = seal_close(&gossip->seal, &gossip->crypto, &gossip->chance, plain, plain_size, sealed);
-    if (size > 0) enqueue(gossip, &packet->to, sealed, size);
+    if (size > 0) enqueue(gossip, packet, sealed, size);
+}
+
+static bool is_own_entry(const struct gossip *gossip, const struct message *message) {
+    struct wire_in in;
+    struct member_id owner;
+    wire_in_init(&in, message->bytes, message->size);
+    wire_get_array(&in);
+    wire_get_uint(&in);
+    wire_get_id(&in, &owner);
+    return id_equal(&owner, &gossip->self->id);
+}
+
+/* A packet is as urgent as the most urgent of its messages. */
+static enum budget_class class_of(const struct gossip *gossip, const struct message *message) {
+    switch (message->kind) {
+    case MESSAGE_PING:
+    case MESSAGE_PONG:
+    case MESSAGE_PING_REQ:
+    case MESSAGE_INDIRECT: return BUDGET_PROBES;
+    case MESSAGE_HEAD: return message->bytes == gossip->self->head ? BUDGET_OWN : BUDGET_MEMBERS;
+    case MESSAGE_ENTRY: return is_own_entry(gossip, message) ? BUDGET_OWN : BUDGET_RUMORS;
+    case MESSAGE_HAVE:
+    case MESSAGE_HAD: return BUDGET_RUMORS;
+    case MESSAGE_DIGEST:
+    case MESSAGE_BUCKETS:
+    case MESSAGE_VERSIONS:
+    case MESSAGE_WANT:
+    case MESSAGE_WANT_CHUNK:
+    case MESSAGE_CHUNK: return BUDGET_REPAIR;
+    default: return BUDGET_MEMBERS;
+    }
 }
 
 void packet_add(struct gossip *gossip, struct packet *packet, const struct message *message) {
@@ -149,6 +169,8 @@ void packet_add(struct gossip *gossip, struct packet *packet, const struct messa
         message_put(&packet->out, message);
         assert(!packet->out.failed); /* every message fits a packet of its own */
     }
+    enum budget_class class = class_of(gossip, message);
+    if (class < packet->class) packet->class = class;
     packet->filled = true;
 }
 
@@ -178,19 +200,18 @@ void reply_acknowledge(struct gossip *gossip) {
 }
 
 bool gossip_next_datagram(struct gossip *gossip, struct gossip_datagram *datagram) {
-    struct queued_datagram *queued = gossip->datagrams;
+    struct queued_datagram *queued = budget_take(&gossip->budget, gossip->now_ms);
     if (!queued) return false;
     datagram->to = queued->to;
     datagram->size = queued->size;
     memcpy(datagram->bytes, queued->bytes, queued->size);
-    gossip->datagrams = queued->next;
-    if (!gossip->datagrams) gossip->datagrams_last = NULL;
-    gossip->datagram_count--;
+    gossip->counters.datagrams_sent++;
+    gossip->counters.bytes_sent += queued->size;
     free(queued);
     return true;
 }
 
 void outbox_free(struct gossip *gossip) {
-    while (gossip->datagrams)
-        drop_oldest(gossip);
+    while (gossip->budget.count > 0)
+        drop_one(gossip);
 }

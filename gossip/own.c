@@ -168,6 +168,15 @@ static void cut(struct gossip *gossip) {
     if (checkpoint_due(gossip) && own_checkpoint(gossip)) own_tell_head(gossip);
 }
 
+/* Not faster than it can be told: meanwhile changes gather. */
+static bool cut_is_due(struct gossip *gossip) {
+    struct own *own = &gossip->own;
+    if (own->draft_count == 0 || gossip->now_ms < own->next_cut_ms) return false;
+    if (budget_waiting(&gossip->budget, BUDGET_OWN) == 0) return true;
+    own->next_cut_ms = gossip->now_ms + CUT_MS;
+    return false;
+}
+
 static struct draft *draft_with_room(struct own *own, size_t size) {
     if (own->draft_count > 0 && own->drafts[own->draft_count - 1].size + size <= OPS_SIZE_MAX)
         return &own->drafts[own->draft_count - 1];
@@ -234,7 +243,7 @@ uint64_t own_change(struct gossip *gossip, enum gossip_row_kind kind, const char
     bool done =
         put ? cover_put(cover, gossip->now_ms, filter, size) : cover_delete(cover, gossip->now_ms, filter, size);
     uint64_t sequence = registry_sequence(gossip->self->registry) + own->draft_count;
-    if (own->draft_count > 0 && gossip->now_ms >= own->next_cut_ms) cut(gossip);
+    if (cut_is_due(gossip)) cut(gossip);
     /* Sequence 0 means no memory, so a log that is still empty says 1. */
     return !done ? 0 : sequence == 0 ? 1 : sequence;
 }
@@ -279,6 +288,10 @@ void own_resend(struct gossip *gossip, struct member *member) {
     uint32_t resends_max = is_eager(gossip) ? RESENDS_MAX : 1;
     member->resend_ms = NEVER;
     if (!member_is_visible(member) || !lags(gossip, member) || member->resends >= resends_max) return;
+    if (budget_waiting(&gossip->budget, BUDGET_OWN) > 0) { /* perhaps what it lacks has not gone yet */
+        member->resend_ms = gossip->now_ms + RESEND_MS;
+        return;
+    }
     send_entries(gossip, member, member->known_sequence + 1);
     if (++member->resends < resends_max)
         member->resend_ms = gossip->now_ms + ((uint64_t)RESEND_MS << (member->resends < 4 ? 0 : member->resends - 3));
@@ -287,7 +300,7 @@ void own_resend(struct gossip *gossip, struct member *member) {
 void own_tick(struct gossip *gossip) {
     struct own *own = &gossip->own;
     tick_covers(gossip);
-    if (own->draft_count > 0 && gossip->now_ms >= own->next_cut_ms) cut(gossip);
+    if (cut_is_due(gossip)) cut(gossip);
     if (own->leaving && !own->left) check_left(gossip);
 }
 

@@ -8,6 +8,7 @@
 #ifndef GOSSIP_STATE_H
 #define GOSSIP_STATE_H
 
+#include "gossip/budget.h"
 #include "gossip/carrier.h"
 #include "gossip/chance.h"
 #include "gossip/cover.h"
@@ -165,15 +166,9 @@ struct packet {
     struct member *member; /* NULL: nobody we know */
     bool dial;             /* of our own accord, to an address we were configured with or that its owner signed */
     bool filled;           /* something besides the header */
+    enum budget_class class;
     struct wire_out out;
     uint8_t body[SEAL_PLAIN_MAX - MESSAGE_HEADER_MAX];
-};
-
-struct queued_datagram {
-    struct queued_datagram *next;
-    struct gossip_address to;
-    size_t size;
-    uint8_t bytes[];
 };
 
 struct queued_event {
@@ -271,8 +266,7 @@ struct gossip {
     struct own own;
 
     /* outbox.c */
-    struct queued_datagram *datagrams, *datagrams_last;
-    size_t datagram_count;
+    struct budget budget;
     struct stranger strangers[STRANGERS_MAX];
     /* events.c */
     struct queued_event *events, *events_last, *event_given;

@@ -320,7 +320,8 @@ static void every_key_arrives(void **state) {
               "  private_topics: [\"local/#\", +/private]\n"
               "clients: {anonymous: true}\n"
               "limits: {subscribe_barrier_ms: 250, queue_bytes_max: 5000000000, probe_interval_ms: 700,\n"
-              "  eager_members_max: 3, datagrams_queued_max: 9, subscriptions_per_client: 65535}\n"
+              "  eager_members_max: 3, datagrams_queued_max: 9, datagram_bytes_per_s: 20000, subscriptions_per_client: "
+              "65535}\n"
               "storage: {sync: normal}\nlog: {level: debug}\n");
     assert_string_equal(fault_text(), "");
     assert_string_equal(config->name, "edge-1");
@@ -355,6 +356,7 @@ static void every_key_arrives(void **state) {
     assert_int_equal(config->gossip_limits.probe_interval_ms, 700);
     assert_int_equal(config->gossip_limits.eager_members_max, 3);
     assert_int_equal(config->gossip_limits.datagrams_queued_max, 9);
+    assert_int_equal(config->gossip_limits.datagram_bytes_per_s, 20000);
     assert_int_equal(config->broker_limits.subscriptions_per_client, 65535);
     assert_int_equal(config->broker_limits.clients_max, 0);
     assert_int_equal(config->storage.sync, STORE_SYNC_NORMAL);
