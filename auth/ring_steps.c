@@ -50,7 +50,7 @@ static void drop_old(struct auth_signed_ring *ring) {
         if (ring->keys[i].stage == AUTH_KEY_OLD) remove_key(ring, i);
 }
 
-static enum auth_result count_up(struct auth_signed_ring *ring, char reason[160]) {
+enum auth_result auth_ring_repeat(struct auth_signed_ring *ring, char reason[160]) {
     if (ring->number >= AUTH_RING_NUMBER_MAX) {
         auth_say(reason, "the number of the ring has come to its end");
         return AUTH_REFUSED;
@@ -66,7 +66,7 @@ enum auth_result auth_ring_advance(struct auth_signed_ring *ring, enum auth_ring
                  AUTH_RING_MAX);
         return AUTH_REFUSED;
     }
-    enum auth_result result = count_up(ring, reason);
+    enum auth_result result = auth_ring_repeat(ring, reason);
     if (result != AUTH_OK) return result;
     switch (step) {
     case AUTH_STEP_ACCEPT: add_key(ring, fresh, AUTH_KEY_ACCEPT); break;
@@ -77,7 +77,7 @@ enum auth_result auth_ring_advance(struct auth_signed_ring *ring, enum auth_ring
 }
 
 enum auth_result auth_ring_replace(struct auth_signed_ring *ring, const uint8_t fresh[32], char reason[160]) {
-    enum auth_result result = count_up(ring, reason);
+    enum auth_result result = auth_ring_repeat(ring, reason);
     if (result != AUTH_OK) return result;
     ring->count = 0;
     add_key(ring, fresh, AUTH_KEY_SEND);

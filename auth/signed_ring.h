@@ -60,6 +60,8 @@ enum auth_ring_step auth_ring_step_after(const struct auth_signed_ring *ring);
  * number has come to its end, or there is no room for one more key. */
 enum auth_result auth_ring_advance(struct auth_signed_ring *ring, enum auth_ring_step step, const uint8_t fresh[32],
                                    char reason[160]);
+/* The same keys under the next number. */
+enum auth_result auth_ring_repeat(struct auth_signed_ring *ring, char reason[160]);
 /* A ring with one new key and nothing else, for when the present one is in the wrong hands. */
 enum auth_result auth_ring_replace(struct auth_signed_ring *ring, const uint8_t fresh[32], char reason[160]);
 

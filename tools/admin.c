@@ -61,7 +61,14 @@ static void complain_about(CURLcode result, const char *url, const char *detail)
     }
 }
 
-static bool fetch(const char *url, const char *shown, struct answer *answer, long *status) {
+/* What is posted; no text for a GET. */
+struct question {
+    const char *text;
+    size_t size;
+};
+
+static bool fetch(const char *url, const char *shown, const struct question *question, struct answer *answer,
+                  long *status) {
     char detail[CURL_ERROR_SIZE] = "";
     CURL *curl = curl_easy_init();
     if (curl == NULL) {
@@ -79,11 +86,28 @@ static bool fetch(const char *url, const char *shown, struct answer *answer, lon
     curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, detail);
     curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, on_bytes);
     curl_easy_setopt(curl, CURLOPT_WRITEDATA, answer);
+    struct curl_slist *headers = NULL;
+    if (question->text != NULL) {
+        headers = curl_slist_append(NULL, "Content-Type: text/plain");
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE, (long)question->size);
+        curl_easy_setopt(curl, CURLOPT_POSTFIELDS, question->text);
+        curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+    }
     CURLcode result = curl_easy_perform(curl);
     curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, status);
     curl_easy_cleanup(curl);
+    curl_slist_free_all(headers);
     if (result != CURLE_OK) complain_about(result, shown, detail);
     return result == CURLE_OK;
+}
+
+/* The broker's own words, if the answer has them. */
+static bool complain_with_reason(const struct answer *answer, const char *url) {
+    json_t *json = json_loadb(answer->bytes != NULL ? answer->bytes : "", answer->size, 0, NULL);
+    const char *reason = json_string_value(json_object_get(json, "error"));
+    if (reason != NULL) complain("%s: %s", url, reason);
+    json_decref(json);
+    return reason != NULL;
 }
 
 static json_t *understand(const struct answer *answer, long status, const char *url, const char *name) {
@@ -107,7 +131,7 @@ static json_t *understand(const struct answer *answer, long status, const char *
     return json;
 }
 
-json_t *admin_get(const struct admin_options *options, const char *name) {
+static json_t *ask(const struct admin_options *options, const char *name, const struct question *question) {
     char url[URL_MAX];
     size_t base_size = strlen(options->url);
     const char *scheme = strstr(options->url, "://") == NULL ? "http://" : "";
@@ -120,9 +144,22 @@ json_t *admin_get(const struct admin_options *options, const char *name) {
     }
     struct answer answer = {NULL, 0};
     long status = 0;
-    json_t *json = fetch(url, options->url, &answer, &status) ? understand(&answer, status, options->url, name) : NULL;
+    json_t *json = NULL;
+    if (fetch(url, options->url, question, &answer, &status) &&
+        !(question->text != NULL && status != 200 && complain_with_reason(&answer, options->url)))
+        json = understand(&answer, status, options->url, name);
     free(answer.bytes);
     return json;
+}
+
+json_t *admin_get(const struct admin_options *options, const char *name) {
+    const struct question none = {NULL, 0};
+    return ask(options, name, &none);
+}
+
+json_t *admin_post(const struct admin_options *options, const char *name, const char *text, size_t size) {
+    const struct question question = {text, size};
+    return ask(options, name, &question);
 }
 
 static error_t on_option(int key, char *value, struct argp_state *state) {
@@ -143,7 +180,10 @@ bool admin_parse(int argc, char **argv, const char *about, struct admin_options 
     };
     const struct argp arguments = {known, on_option, NULL, about, NULL, NULL, NULL};
     *options = (struct admin_options){"http://127.0.0.1:9100", false};
-    if (!options_parse(&arguments, argc, argv, options, code)) return false;
+    return options_parse(&arguments, argc, argv, options, code) && admin_url_good(options, code);
+}
+
+bool admin_url_good(const struct admin_options *options, int *code) {
     bool has_scheme = strstr(options->url, "://") != NULL;
     if (*options->url != '\0' &&
         (!has_scheme || strncmp(options->url, "http://", 7) == 0 || strncmp(options->url, "https://", 8) == 0))

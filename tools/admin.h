@@ -13,8 +13,12 @@ struct admin_options {
 
 /* Parses the two options all of these commands have. False if the command is over, with its exit code. */
 bool admin_parse(int argc, char **argv, const char *about, struct admin_options *options, int *code);
+/* For commands with more options than these two: whether the URL can be one; else *code is that of the command. */
+bool admin_url_good(const struct admin_options *options, int *code);
 /* GET /api/v1/NAME. NULL after a complaint. */
 json_t *admin_get(const struct admin_options *options, const char *name);
+/* POST of this text. When the broker refuses it, the complaint is the reason that it gave. */
+json_t *admin_post(const struct admin_options *options, const char *name, const char *text, size_t size);
 
 struct admin_column {
     const char *field;

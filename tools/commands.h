@@ -4,6 +4,9 @@
 
 int command_init(int argc, char **argv);
 int command_key(int argc, char **argv);
+int command_key_rotate(int argc, char **argv);
+int command_key_show(int argc, char **argv);
+int command_key_push(int argc, char **argv);
 int command_token(int argc, char **argv);
 int command_token_mint(int argc, char **argv);
 int command_token_show(int argc, char **argv);

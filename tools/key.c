@@ -1,4 +1,4 @@
-/* hobnob key new: a pair for a broker or an issuer, or a key for the gossip. */
+/* hobnob key: its commands; and new: a pair for a broker or an issuer, or a key for the gossip. */
 #include <errno.h>
 #include <limits.h>
 #include <stdio.h>
@@ -99,8 +99,14 @@ static int command_key_new(int argc, char **argv) {
 }
 
 int command_key(int argc, char **argv) {
-    static const struct command commands[] = {{"new", "make a key and print its thumbprint", command_key_new}};
-    static const struct command_group group = {"hobnob key", "Makes keys. Needs no daemon and no network.", "",
-                                               commands, sizeof commands / sizeof *commands};
+    static const struct command commands[] = {
+        {"new", "make a key and print its thumbprint", command_key_new},
+        {"rotate", "make the gossip key ring that follows the present one", command_key_rotate},
+        {"show", "show what a gossip key ring says", command_key_show},
+        {"push", "give a gossip key ring to a running broker", command_key_push},
+    };
+    static const struct command_group group = {
+        "hobnob key", "Makes keys, and changes the gossip's. Only push needs a daemon and a network.", "", commands,
+        sizeof commands / sizeof *commands};
     return dispatch(&group, argc, argv);
 }

@@ -57,7 +57,7 @@ bool keyfile_gossip_text(char text[192]) {
     if (!random_bytes(key, sizeof key)) return false;
     auth_ring_line(key, line);
     snprintf(text, 192,
-             "# Seals the gossip: the same file at every broker. To change it, put the new key above the old\n%s",
+             "# Seals the gossip: the same file at every broker. hobnob key rotate changes it while they run\n%s",
              line);
     explicit_bzero(key, sizeof key);
     explicit_bzero(line, sizeof line);

@@ -9,7 +9,7 @@
 
 static const struct command commands[] = {
     {"init", "make the keys, tokens and configurations of a whole federation", command_init},
-    {"key", "make a key for a broker, an issuer or the gossip: new", command_key},
+    {"key", "make a key, or change the gossip's: new, rotate, show, push", command_key},
     {"token", "make, show or check a token: mint, show, verify", command_token},
     {"status", "show a running broker at a glance", command_status},
     {"members", "list the brokers it sees", command_members},
