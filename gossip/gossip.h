@@ -292,8 +292,8 @@ struct member_info {
     uint64_t sequence;
     uint64_t heard_ms_ago; /* UINT64_MAX for never */
     uint32_t rows;
-    uint64_t ring;     /* number of the key ring it uses; 0 for the keys of its configuration */
-    bool ring_differs; /* same number as ours, and another ring */
+    uint64_t ring;        /* number of the key ring it uses; 0 for the keys of its configuration */
+    uint8_t ring_mark[8]; /* first bytes of its digest: tells two of one number apart */
     bool self;
     bool by_link; /* datagrams to it are not answered: it is reached over the link, */
     bool link;    /* which is up */
@@ -319,6 +319,8 @@ struct gossip_counters {
     uint64_t bad_signature;
     uint64_t refused_token;
     uint64_t rings_refused, rings_conflicting, rings_sent;
+    uint64_t ring;         /* number of the one that is used */
+    uint64_t rings_behind; /* other brokers, alive or suspect, with an older one */
     uint64_t queue_dropped;
     uint64_t probes_sent, probes_failed, indirect_probes_sent, suspicions, refutations, deaths;
     uint64_t entries_sent, entries_received, entries_repeated, checkpoints_sent, checkpoints_received;

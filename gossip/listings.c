@@ -19,8 +19,7 @@ static void describe(const struct gossip *gossip, uint64_t now_ms, const struct 
                                                                                : NEVER;
     info->rows = (uint32_t)registry_rows(member->registry)->count;
     info->ring = member->ring;
-    info->ring_differs =
-        member->ring == gossip->self->ring && memcmp(member->ring_mark, gossip->self->ring_mark, 8) != 0;
+    memcpy(info->ring_mark, member->ring_mark, sizeof info->ring_mark);
     info->self = member->self;
     info->link = member->way.link;
     info->by_link = member_route(member).family == ADDRESS_LINK;
@@ -76,6 +75,7 @@ void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *o
     for (size_t i = 0; i < CARRIER_WANTS_MAX; i++)
         out->links_wanted += gossip->carrier.wants[i].until_ms != 0;
     count_covers(gossip, out);
+    out->ring = gossip->self->ring;
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = members_at(gossip, i);
         if (member->self) {
@@ -86,6 +86,7 @@ void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *o
         out->members_alive += member->state == MEMBER_ALIVE;
         out->members_suspect += member->state == MEMBER_SUSPECT;
         out->members_down += member->state == MEMBER_DOWN;
+        out->rings_behind += member_is_visible(member) && ring_is_behind(gossip, member);
         out->rows_others += member_is_visible(member) ? registry_rows(member->registry)->count : 0;
     }
 }

@@ -8,6 +8,9 @@
 
 #define TELL_MS 1000u
 #define TELL_AT_ONCE 3u /* members: what spreads by threes is everywhere soon */
+#define TELL_ABSENT_MS 10000u
+#define GREET_MS 20u
+#define REFUSED_AGAIN_MS 60000u
 
 /* Numbers first; of two rings with one number everybody takes the same one, whichever came first. */
 static int order(uint64_t number, const uint8_t mark[8], uint64_t than_number, const uint8_t than_mark[8]) {
@@ -15,7 +18,7 @@ static int order(uint64_t number, const uint8_t mark[8], uint64_t than_number, c
     return memcmp(mark, than_mark, 8);
 }
 
-static bool is_behind(const struct gossip *gossip, const struct member *member) {
+bool ring_is_behind(const struct gossip *gossip, const struct member *member) {
     const struct member *self = gossip->self;
     return member->known && !member->self && member->head_size > 0 && member->state != MEMBER_LEFT &&
            order(member->ring, member->ring_mark, self->ring, self->ring_mark) < 0;
@@ -131,19 +134,85 @@ void ring_note(struct gossip *gossip, struct member *member, const struct head *
     if (self->ring == 0) return;
     if (member->ring == self->ring && memcmp(member->ring_mark, self->ring_mark, 8) != 0)
         tell_conflict(gossip, member, member->ring_mark);
-    if (is_behind(gossip, member) && gossip->ring.next_tell_ms == NEVER)
+    if (ring_is_behind(gossip, member) && gossip->ring.next_tell_ms == NEVER)
         gossip->ring.next_tell_ms = gossip->now_ms + chance_below(&gossip->chance, TELL_MS);
 }
 
+/* ---- passing it on ---- */
+
+static void give(struct gossip *gossip, struct member *member) {
+    const struct message ring = {.kind = MESSAGE_RING, .bytes = gossip->ring.bytes, .size = gossip->ring.size};
+    if (carrier_send_one(gossip, member, &ring))
+        gossip->counters.rings_sent++;
+    else
+        carrier_want(gossip, member, CARRIER_NEED_MS);
+}
+
+/* Some of those who are behind. Who is cut off by an old ring looks down, and so does who is down: such a one is called
+ * now and then, and calls by itself. False when nobody is behind. */
+static bool tell(struct gossip *gossip) {
+    struct ring *ring = &gossip->ring;
+    struct member *chosen[TELL_AT_ONCE], *absent = NULL;
+    uint32_t seen = 0, absent_seen = 0;
+    for (size_t i = 0; i < gossip->members.count; i++) {
+        struct member *member = members_at(gossip, i);
+        if (!ring_is_behind(gossip, member)) continue;
+        if (!member_is_visible(member)) {
+            if (chance_below(&gossip->chance, ++absent_seen) == 0) absent = member;
+            continue;
+        }
+        uint32_t slot = seen < TELL_AT_ONCE ? seen : chance_below(&gossip->chance, seen + 1);
+        if (slot < TELL_AT_ONCE) chosen[slot] = member;
+        seen++;
+    }
+    for (uint32_t i = 0; i < seen && i < TELL_AT_ONCE; i++)
+        give(gossip, chosen[i]);
+    if (absent && gossip->now_ms >= ring->next_absent_ms) {
+        ring->next_absent_ms = gossip->now_ms + TELL_ABSENT_MS + chance_below(&gossip->chance, TELL_ABSENT_MS);
+        give(gossip, absent);
+    }
+    return seen > 0 || absent_seen > 0;
+}
+
+void ring_greet(struct gossip *gossip, struct member *sender) {
+    if (!gossip->over_link || !gossip->authentic || gossip->now_ms < gossip->ring.next_greet_ms ||
+        !ring_is_behind(gossip, sender))
+        return;
+    gossip->ring.next_greet_ms = gossip->now_ms + GREET_MS;
+    give(gossip, sender);
+}
+
+static void tell_refused(struct gossip *gossip, const struct member *sender, const char *reason) {
+    if (gossip->now_ms < gossip->ring.next_refused_ms) return;
+    gossip->ring.next_refused_ms = gossip->now_ms + REFUSED_AGAIN_MS;
+    char text[200];
+    snprintf(text, sizeof text, "a key ring from %.24s is refused: %.140s", sender->name, reason);
+    event_plain(gossip, GOSSIP_WARNING, sender, 0, 0, text);
+}
+
 void ring_on_ring(struct gossip *gossip, const struct message *message) {
-    (void)message;
-    gossip->counters.rings_refused++; /* by a datagram, which an old key has sealed */
+    if (!gossip->over_link) {
+        gossip->counters.rings_refused++; /* by a datagram, which an old key has sealed */
+        return;
+    }
+    struct member *sender = gossip->sender;
+    char reason[160] = "";
+    if (!gossip->authentic || !sender || !proof_may_check(gossip)) return;
+    if (take(gossip, message->bytes, message->size, sender, reason) == GOSSIP_RING_REFUSED) {
+        tell_refused(gossip, sender, reason);
+        return;
+    }
+    struct message head =
+        evidence_head_of(gossip->self); /* says that we have it; a datagram might not be opened there */
+    reply_add(gossip, &head);
 }
 
 void ring_tick(struct gossip *gossip) {
-    if (gossip->now_ms >= gossip->ring.owed_ms) pay(gossip);
+    struct ring *ring = &gossip->ring;
+    if (gossip->now_ms >= ring->owed_ms) pay(gossip);
+    if (gossip->now_ms >= ring->next_tell_ms) ring->next_tell_ms = tell(gossip) ? gossip->now_ms + TELL_MS : NEVER;
 }
 
 uint64_t ring_deadline_ms(const struct gossip *gossip) {
-    return gossip->ring.owed_ms;
+    return earlier(gossip->ring.owed_ms, gossip->ring.next_tell_ms);
 }

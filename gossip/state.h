@@ -240,11 +240,12 @@ struct ring {
     uint8_t digest[32];
     uint8_t bytes[GOSSIP_RING_SIZE_MAX];
     size_t size;
-    uint8_t other_mark[8];      /* of the last ring that had our number and other keys, and was told of */
-    uint64_t next_tell_ms;      /* NEVER when nobody is known to have an older one */
-    struct member_id from;      /* who brought it */
-    bool event_owed, head_owed; /* memory was short for them */
-    uint64_t owed_ms;           /* tried again then; NEVER */
+    uint8_t other_mark[8]; /* of the last ring that had our number and other keys, and was told of */
+    uint64_t next_tell_ms; /* NEVER when nobody is known to have an older one */
+    uint64_t next_absent_ms, next_greet_ms, next_refused_ms; /* next allowed */
+    struct member_id from;                                   /* who brought it */
+    bool event_owed, head_owed;                              /* memory was short for them */
+    uint64_t owed_ms;                                        /* tried again then; NEVER */
 };
 
 struct gossip {
@@ -412,6 +413,9 @@ uint64_t identity_deadline_ms(const struct member *member);
 /* ---- ring.c ---- */
 bool ring_init(struct gossip *gossip, const struct gossip_options *options);
 void ring_note(struct gossip *gossip, struct member *member, const struct head *head); /* its head says what it uses */
+bool ring_is_behind(const struct gossip *gossip, const struct member *member); /* it uses an older one than we do */
+/* The packet in hand came from it: over a link it is given the ring, if it has an older one. */
+void ring_greet(struct gossip *gossip, struct member *sender);
 void ring_on_ring(struct gossip *gossip, const struct message *message);
 void ring_tick(struct gossip *gossip);
 uint64_t ring_deadline_ms(const struct gossip *gossip);

@@ -32,10 +32,14 @@ static uint64_t unsealed(struct net *net) {
     return sum;
 }
 
+static bool differs(struct net *net, int by, int whom) {
+    return memcmp(seen(net, by, whom).ring_mark, seen(net, 0, 0).ring_mark, 8) != 0;
+}
+
 static bool all_use_the_same(struct net *net) {
     for (int i = 0; i < net->count; i++)
         for (int j = 0; j < net->count; j++)
-            if (seen(net, i, j).ring != seen(net, 0, 0).ring || seen(net, i, j).ring_differs) return false;
+            if (seen(net, i, j).ring != seen(net, 0, 0).ring || differs(net, i, j)) return false;
     return true;
 }
 
@@ -98,7 +102,7 @@ static void of_two_rings_with_one_number_all_take_the_same(void **state) {
         assert_int_equal(give(net, 0, 1, swap ? "Za" : "Zb"), GOSSIP_RING_TAKEN);
         assert_int_equal(give(net, 1, 1, swap ? "Zb" : "Za"), GOSSIP_RING_TAKEN);
         net_run(net, 2000);
-        assert_true(seen(net, 0, 1).ring_differs);
+        assert_true(differs(net, 0, 1));
         for (int i = 0; i < 2; i++) { /* from the head of the other */
             assert_int_equal(net->nodes[i].event_count[GOSSIP_WARNING], 1);
             assert_non_null(strstr(net->nodes[i].last_text, "two key rings have the number 1"));
@@ -159,6 +163,260 @@ static void a_ring_in_a_datagram_is_not_looked_at(void **state) {
     net_free(net);
 }
 
+/* ---- over links ---- */
+
+static struct net *linked_running(int count, uint64_t seed) {
+    struct net *net = net_new(count, seed);
+    net->links = true;
+    for (int i = 0; i < count; i++)
+        net_start(net, i);
+    assert_true(net_until(net, net_all_alive, 10000));
+    return net;
+}
+
+static bool all_use(struct net *net, uint64_t number) {
+    for (int i = 0; i < net->count; i++)
+        if (net->nodes[i].gossip && seen(net, i, i).ring != number) return false;
+    return true;
+}
+
+static bool all_use_1(struct net *net) {
+    return all_use(net, 1);
+}
+static bool all_use_2(struct net *net) {
+    return all_use(net, 2);
+}
+static bool all_use_3(struct net *net) {
+    return all_use(net, 3);
+}
+
+static bool agreed_on_3(struct net *net) {
+    return all_use_3(net) && net_agreed(net);
+}
+
+static void rotate_at(struct net *net, int node, uint64_t pause_ms) {
+    assert_int_equal(give(net, node, 1, "Zn"), GOSSIP_RING_TAKEN);
+    net_run(net, pause_ms);
+    assert_int_equal(give(net, node, 2, "nZ"), GOSSIP_RING_TAKEN);
+    net_run(net, pause_ms);
+    assert_int_equal(give(net, node, 3, "n"), GOSSIP_RING_TAKEN);
+}
+
+static void no_deaths(struct net *net) {
+    for (int i = 0; i < net->count; i++)
+        assert_int_equal(net->nodes[i].down_events, 0);
+}
+
+/* P22 */
+static void a_ring_given_to_one_is_everywhere_soon_and_only_over_links(void **state) {
+    (void)state;
+    static const int sizes[] = {2, 5, 40};
+    for (size_t i = 0; i < 3; i++) {
+        struct net *net = linked_running(sizes[i], 210);
+        static const char *const steps[] = {"Zn", "nZ", "n"};
+        static bool (*const done[])(struct net *) = {all_use_1, all_use_2, all_use_3};
+        for (uint8_t step = 0; step < 3; step++) {
+            assert_int_equal(give(net, sizes[i] - 1, (uint8_t)(step + 1), steps[step]), GOSSIP_RING_TAKEN);
+            assert_true(net_until(net, done[step], 10000));
+            assert_true(net_until(net, all_use_the_same, 10000)); /* and everybody knows it of everybody */
+        }
+        no_deaths(net);
+        assert_int_equal(unsealed(net), 0);
+        /* Once all have it nobody says it again. */
+        net_run(net, 5000);
+        struct gossip_counters before, after;
+        gossip_read_counters(net->nodes[0].gossip, &before);
+        net_run(net, 60000);
+        gossip_read_counters(net->nodes[0].gossip, &after);
+        assert_int_equal(after.rings_sent, before.rings_sent);
+        assert_int_equal(after.rings_behind, 0);
+        net_free(net);
+    }
+}
+
+/* P22: it knows nothing but the old key and one address. */
+static uint64_t sleep_through(uint64_t seed) {
+    struct net *net = linked_running(4, seed);
+    net_kill(net, 3);
+    net_run(net, 10000);
+    rotate_at(net, 0, 5000);
+    net_run(net, 600000);
+    net->nodes[3].epoch++;
+    net_start(net, 3);
+    uint64_t start = net->now_ms;
+    assert_true(net_until(net, agreed_on_3, 10000));
+    assert_true(net->nodes[3].ring_size > 0); /* and keeps it */
+    uint64_t took_ms = net->now_ms - start;
+    net_free(net);
+    return took_ms;
+}
+
+static void a_broker_that_slept_through_a_rotation_gets_the_ring_over_a_link(void **state) {
+    (void)state;
+    uint64_t longest_ms = 0;
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        uint64_t took_ms = sleep_through(230 + seed);
+        longest_ms = took_ms > longest_ms ? took_ms : longest_ms;
+    }
+    print_message("back at most %llu ms after its start\n", (unsigned long long)longest_ms);
+    assert_true(longest_ms < 5000);
+}
+
+/* P22: the sleeper did not restart: its process was stopped, and goes on with all it knew. */
+static void a_broker_that_was_paused_through_a_rotation_comes_back_too(void **state) {
+    (void)state;
+    struct net *net = linked_running(4, 212);
+    struct gossip *paused = net->nodes[3].gossip;
+    net->nodes[3].gossip = NULL;
+    for (int i = 0; i < 3; i++)
+        net_link_set(net, i, 3, false);
+    net_run(net, 10000);
+    rotate_at(net, 0, 5000);
+    net_run(net, 60000);
+    net->nodes[3].gossip = paused;
+    assert_true(net_until(net, agreed_on_3, 20000));
+    net_free(net);
+}
+
+/* P22: each side of a cut is whole by itself; one side rotates, the other does not. */
+static uint64_t partition_with_rotation(uint64_t seed) {
+    struct net *net = linked_running(6, seed);
+    for (int i = 0; i < 3; i++)
+        for (int j = 3; j < 6; j++) {
+            net->cut[i][j] = net->cut[j][i] = true;
+            net_cut_link(net, i, j, true);
+        }
+    net_run(net, 20000);
+    rotate_at(net, 1, 5000);
+    net_run(net, 100000);
+    for (int i = 0; i < 6; i++) {
+        assert_int_equal(seen(net, i, i).ring, i < 3 ? 3 : 0);
+        assert_int_equal(net->nodes[i].sees[(i + 3) % 6], MEMBER_DOWN);
+    }
+    memset(net->cut, 0, sizeof net->cut);
+    memset(net->link_cut, 0, sizeof net->link_cut);
+    uint64_t start = net->now_ms;
+    assert_true(net_until(net, agreed_on_3, 60000));
+    uint64_t took_ms = net->now_ms - start;
+    net_free(net);
+    return took_ms;
+}
+
+static void a_rotation_during_a_partition_reaches_the_other_side_when_it_heals(void **state) {
+    (void)state;
+    uint64_t longest_ms = 0;
+    for (uint64_t seed = 0; seed < 5; seed++) {
+        uint64_t took_ms = partition_with_rotation(213 + seed);
+        longest_ms = took_ms > longest_ms ? took_ms : longest_ms;
+    }
+    print_message("whole again at most %llu ms after the cut\n", (unsigned long long)longest_ms);
+    assert_true(longest_ms < 20000);
+}
+
+/* P22: the admin went on too early, and twice: some are at step 2, some at 1, one at 0. */
+static void an_interrupted_rotation_ends_at_the_highest_ring(void **state) {
+    (void)state;
+    struct net *net = linked_running(5, 214);
+    for (int i = 0; i < 5; i++)
+        for (int j = 0; j < 5; j++)
+            if (i != j) net_cut_link(net, i, j, true); /* nothing is passed on */
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(give(net, i, 1, "Zn"), GOSSIP_RING_TAKEN);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(give(net, i, 2, "nZ"), GOSSIP_RING_TAKEN);
+    net_run(net, 3000);
+    assert_int_equal(give(net, 0, 3, "n"), GOSSIP_RING_TAKEN);
+    net_run(net, 30000); /* some cannot open what others seal: they hold each other for down */
+    memset(net->link_cut, 0, sizeof net->link_cut);
+    assert_true(net_until(net, agreed_on_3, 60000));
+    net_free(net);
+}
+
+/* Stolen: one new key and no other, at once. */
+static void a_key_replaced_at_once_reaches_all_though_nobody_opens_it_before(void **state) {
+    (void)state;
+    struct net *net = linked_running(8, 215);
+    assert_int_equal(give(net, 4, 1, "n"), GOSSIP_RING_TAKEN);
+    assert_true(net_until(net, all_use_1, 10000));
+    assert_true(net_until(net, net_agreed, 10000));
+    net_run(net, 10000);
+    no_deaths(net); /* links say that all live */
+    net_free(net);
+}
+
+static void two_rings_of_one_number_meet_over_links_and_one_stays(void **state) {
+    (void)state;
+    struct net *net = linked_running(6, 216);
+    for (int i = 0; i < 3; i++)
+        for (int j = 3; j < 6; j++) {
+            net->cut[i][j] = net->cut[j][i] = true;
+            net_cut_link(net, i, j, true);
+        }
+    assert_int_equal(give(net, 0, 1, "a"), GOSSIP_RING_TAKEN);
+    assert_int_equal(give(net, 5, 1, "b"), GOSSIP_RING_TAKEN);
+    net_run(net, 30000);
+    memset(net->cut, 0, sizeof net->cut);
+    memset(net->link_cut, 0, sizeof net->link_cut);
+    assert_true(net_until(net, net_agreed, 60000));
+    assert_true(net_until(net, all_use_the_same, 60000));
+    uint64_t warned = 0;
+    for (int i = 0; i < 6; i++) {
+        /* Whoever had to give its ring up says so, and so does who gave it the other. */
+        assert_true(net->nodes[i].event_count[GOSSIP_WARNING] >= (net->nodes[i].event_count[GOSSIP_RING] > 1));
+        assert_true(net->nodes[i].event_count[GOSSIP_WARNING] <= 2);
+        warned += net->nodes[i].event_count[GOSSIP_WARNING];
+    }
+    assert_true(warned >= 4);
+    net_free(net);
+}
+
+/* A broker of ours whose admin gave it no issuer that signed the ring says so, and does not end the link. */
+static void a_forged_ring_over_a_link_is_refused_and_told(void **state) {
+    (void)state;
+    struct net *net = linked_running(2, 217);
+    struct member_id id = net_id(net, 1);
+    struct packet_header header = {.id = id, .epoch = 1, .incarnation = 1};
+    struct message message = {.kind = MESSAGE_RING, .bytes = (const uint8_t *)"ring\x09n!", .size = 7};
+    uint8_t plain[SEAL_PLAIN_MAX];
+    for (int i = 0; i < 5; i++) {
+        struct wire_out packet;
+        wire_out_init(&packet, plain, sizeof plain);
+        header_put(&packet, &header);
+        message_put(&packet, &message);
+        gossip_link_receive(net->nodes[0].gossip, net->now_ms, &id, plain, packet.size);
+        net_drain(net, 0);
+    }
+    struct gossip_counters counters;
+    gossip_read_counters(net->nodes[0].gossip, &counters);
+    assert_int_equal(counters.rings_refused, 5);
+    assert_int_equal(net->nodes[0].event_count[GOSSIP_WARNING], 1);
+    assert_non_null(strstr(net->nodes[0].last_text, "sign one"));
+    assert_int_equal(seen(net, 0, 0).ring, 0);
+    net_run(net, 5000);
+    no_deaths(net);
+    net_free(net);
+}
+
+/* Its head claims a ring that it does not have: nobody waits for it, nor is anything sent for ever. */
+static void a_member_that_claims_a_ring_costs_nobody_anything(void **state) {
+    (void)state;
+    struct net *net = linked_running(3, 218);
+    assert_int_equal(give(net, 0, 1, "Zn"), GOSSIP_RING_TAKEN);
+    assert_true(net_until(net, all_use_the_same, 10000));
+    struct head head = {.id = net_id(net, 2), .epoch = 1, .incarnation = 50, .ring = UINT64_MAX};
+    head.address = net->nodes[2].address;
+    uint8_t bytes[HEAD_SIZE_MAX];
+    struct gossip_crypto crypto = {.context = &net->nodes[2].identity, .sign = net_sign};
+    struct forger forger = forger_new(net, 0, 2, &net->nodes[2].address);
+    struct message message = {.kind = MESSAGE_HEAD, .bytes = bytes, .size = head_sign(&head, &crypto, bytes)};
+    forger_say(&forger, &message);
+    assert_true(seen(net, 0, 2).ring == UINT64_MAX);
+    net_run(net, 30000);
+    assert_int_equal(seen(net, 0, 0).ring, 1);
+    assert_int_equal(net->nodes[0].sees[1], MEMBER_ALIVE);
+    net_free(net);
+}
+
 static void a_ring_that_was_kept_and_does_not_fit_is_refused_at_the_start(void **state) {
     (void)state;
     struct net *net = net_new(1, 206);
@@ -198,6 +456,15 @@ int main(void) {
         cmocka_unit_test(of_two_rings_with_one_number_all_take_the_same),
         cmocka_unit_test(a_ring_that_was_kept_is_used_after_a_restart),
         cmocka_unit_test(a_ring_in_a_datagram_is_not_looked_at),
+        cmocka_unit_test(a_ring_given_to_one_is_everywhere_soon_and_only_over_links),
+        cmocka_unit_test(a_broker_that_slept_through_a_rotation_gets_the_ring_over_a_link),
+        cmocka_unit_test(a_broker_that_was_paused_through_a_rotation_comes_back_too),
+        cmocka_unit_test(a_rotation_during_a_partition_reaches_the_other_side_when_it_heals),
+        cmocka_unit_test(an_interrupted_rotation_ends_at_the_highest_ring),
+        cmocka_unit_test(a_key_replaced_at_once_reaches_all_though_nobody_opens_it_before),
+        cmocka_unit_test(two_rings_of_one_number_meet_over_links_and_one_stays),
+        cmocka_unit_test(a_forged_ring_over_a_link_is_refused_and_told),
+        cmocka_unit_test(a_member_that_claims_a_ring_costs_nobody_anything),
         cmocka_unit_test(a_ring_that_was_kept_and_does_not_fit_is_refused_at_the_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
