@@ -25,7 +25,8 @@ static const char front_page[] = "Hobnob, a federated MQTT broker\n"
                                  "/api/v1/registry  who publishes and subscribes to what\n"
                                  "/api/v1/links     links to other brokers\n"
                                  "\n"
-                                 "The same as tables: hobnob status, members, registry, links\n";
+                                 "The same as tables: hobnob status, members, registry, links\n"
+                                 "POST /api/v1/ring: a signed gossip key ring (hobnob key push)\n";
 
 /* The links are listed into one array; NULL when memory is short. */
 static struct link_info *list_links(const struct broker *broker, size_t *count) {
@@ -161,8 +162,7 @@ static int complete(struct web_connection *connection) {
     return lws_http_transaction_completed(connection->wsi) != 0 ? -1 : 0;
 }
 
-/* Headers now, the body in pieces whenever the socket takes more. */
-static int begin(struct web_connection *connection, unsigned status, const char *type, const char *allow,
+int admin_answer(struct web_connection *connection, unsigned status, const char *type, const char *allow,
                  bool head_only) {
     if (send_headers(connection, status, type, allow) != 0) return -1;
     if (head_only || connection->body.size == 0) return complete(connection);
@@ -180,15 +180,17 @@ int admin_on_request(struct web_connection *connection, const char *path, size_t
     text_deinit(&connection->body);
     if (lws_hdr_copy(connection->wsi, host, sizeof host, WSI_TOKEN_HOST) < 0 || !admin_host_is_ours(host)) {
         text_add(&connection->body, "Ask for this port by its numeric address or as localhost.\n");
-        return begin(connection, 421, type, NULL, head_only);
+        return admin_answer(connection, 421, type, NULL, head_only);
     }
+    if (lws_hdr_total_length(connection->wsi, WSI_TOKEN_POST_URI) > 0 && is(path, path_size, API "ring"))
+        return admin_ring_begin(connection);
     if (!head_only && lws_hdr_total_length(connection->wsi, WSI_TOKEN_GET_URI) == 0) {
         text_add(&connection->body, "Only GET and HEAD are answered here.\n");
-        return begin(connection, 405, type, "GET, HEAD", false);
+        return admin_answer(connection, 405, type, "GET, HEAD", false);
     }
     enum admin_status status = admin_respond(connection->web->server, path, path_size, &connection->body, &type);
     if (connection->body.failed) return -1;
-    return begin(connection, status, type, NULL, head_only);
+    return admin_answer(connection, status, type, NULL, head_only);
 }
 
 int admin_on_writable(struct web_connection *connection) {

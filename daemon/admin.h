@@ -1,4 +1,4 @@
-/* The admin port: plain HTTP, GET and HEAD only.
+/* The admin port: plain HTTP, GET and HEAD only, but for one POST.
  *
  *   /                     what there is, as text
  *   /healthz              200 while the loop turns
@@ -6,6 +6,7 @@
  *                         store cannot write
  *   /metrics              metrics.h
  *   /api/v1/NAME          api.h
+ *   POST /api/v1/ring     a signed gossip key ring (admin_ring.c)
  *
  * There is no token yet, so it is for loopback only: --check and start refuse other addresses under listen.admin.
  * Against web pages that aim at it through a name of theirs, a Host that is neither localhost nor a numeric address

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "daemon/rings.h"
 #include "daemon/storing.h"
 
 /* Rows are made and written one at a time: a table of a large federation is never in memory twice. */
@@ -88,15 +89,24 @@ static bool member_at(const struct server *server, size_t index, struct member_i
     return true;
 }
 
+/* As hobnob key show prints it; none for the keys of a configuration. */
+static json_t *ring_mark(const struct member_info *info) {
+    char text[9];
+    snprintf(text, sizeof text, "%02x%02x%02x%02x", info->ring_mark[0], info->ring_mark[1], info->ring_mark[2],
+             info->ring_mark[3]);
+    return info->ring == 0 ? json_null() : json_string(text);
+}
+
 static void write_members(const struct server *server, struct table *table) {
     struct member_info info;
     for (size_t i = 0; member_at(server, i, &info); i++) {
         bool never = info.heard_ms_ago == UINT64_MAX && !info.self;
-        add_row(table, json_pack("{s:o, s:o, s:s, s:o, s:o, s:i, s:o, s:b}", "name",
+        add_row(table, json_pack("{s:o, s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:b}", "name",
                                  string(info.name, strlen(info.name)), "id", id_string(info.id.bytes), "state",
                                  state_name(info.state), "address", address_json(&info.address), "epoch",
                                  number(info.epoch), "rows", (int)info.rows, "heard_ms_ago",
-                                 never ? json_null() : number(info.self ? 0 : info.heard_ms_ago), "self", info.self));
+                                 never ? json_null() : number(info.self ? 0 : info.heard_ms_ago), "ring",
+                                 number(info.ring), "ring_mark", ring_mark(&info), "self", info.self));
     }
 }
 
@@ -159,17 +169,21 @@ static void write_status(const struct server *server, struct text *out) {
     if (gossip != NULL) gossip_read_counters(gossip, &counters);
     if (!member_at(server, 0, &self)) own_member(server, &self);
     snprintf(hash, sizeof hash, "%016" PRIx64, gossip != NULL ? gossip_table_hash(gossip) : 0);
-    add_json(out,
-             json_pack("{s:{s:s, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:o, s:o, s:s}}",
-                       "status", "name", server->config->name, "id", id_string(self.id.bytes), "version",
-                       HOBNOB_VERSION, "epoch", number(self.epoch), "uptime_s",
-                       number((server_now_ms(server) - server->started_ms) / 1000), "ready",
-                       server_serves(server, reason), "clients", number(broker.clients_connected), "sessions",
-                       number(broker.sessions), "subscriptions", number(broker.subscriptions), "retained",
-                       number(broker.retained_messages), "store", store_json(server), "members", "alive",
-                       number(counters.members_alive), "suspect", number(counters.members_suspect), "down",
-                       number(counters.members_down), "rows", number(counters.rows_own + counters.rows_others), "links",
-                       number(peering.links_up), "table_hash", hash));
+    add_json(
+        out,
+        json_pack(
+            "{s:{s:s, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o}, s:{s:o, s:o, s:o, s:b}, "
+            "s:o, s:o, s:s}}",
+            "status", "name", server->config->name, "id", id_string(self.id.bytes), "version", HOBNOB_VERSION, "epoch",
+            number(self.epoch), "uptime_s", number((server_now_ms(server) - server->started_ms) / 1000), "ready",
+            server_serves(server, reason), "clients", number(broker.clients_connected), "sessions",
+            number(broker.sessions), "subscriptions", number(broker.subscriptions), "retained",
+            number(broker.retained_messages), "store", store_json(server), "members", "alive",
+            number(counters.members_alive), "suspect", number(counters.members_suspect), "down",
+            number(counters.members_down), "ring", "number", number(self.ring), "mark", ring_mark(&self),
+            "brokers_behind", number(counters.rings_behind), "kept", self.ring > 0 && !rings_failing(server->rings),
+            "rows", number(counters.rows_own + counters.rows_others), "links", number(peering.links_up), "table_hash",
+            hash));
     text_append(out, "\n", 1);
 }
 

@@ -1,6 +1,7 @@
 #include "daemon/check.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 #include "daemon/listening.h"
+#include "daemon/ring_file.h"
 #include "daemon/store.h"
 
 #define ROOM_MIN (1024u * 1024u) /* bytes */
@@ -186,9 +188,27 @@ static void tell_of_broker(struct check *check) {
                      check->ports);
 }
 
+/* What is in the file that the configuration names is not what is used: no fault, and a riddle to who looks for it. */
+static void tell_of_ring(struct check *check) {
+    const struct config *config = check->config;
+    struct auth_signed_ring ring;
+    char text[AUTH_SIGNED_RING_MAX + 1], error[RING_FILE_ERROR_MAX];
+    if (config->federation.gossip_key.line == 0 || config->data_dir == NULL ||
+        ring_file_read_kept(config->data_dir, &ring, text, error) != RING_FILE_OK ||
+        strcmp(ring.federation, config->federation.name) != 0)
+        return;
+    config_fault_add(check->faults, true, config->federation.gossip_key.line,
+                     "federation.gossip_key: data_dir holds key ring %" PRIu64
+                     " (gossip.ring), which takes the place of the keys in this file unless they are a later ring",
+                     ring.number);
+    explicit_bzero(&ring, sizeof(ring));
+    explicit_bzero(text, sizeof(text));
+}
+
 void check_surroundings(const struct config *config, struct config_faults *faults) {
     struct check check = {.config = config, .faults = faults};
     check_data_dir(&check);
+    tell_of_ring(&check);
     check_listeners(&check);
     tell_of_broker(&check);
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "daemon/ring_file.h"
+
 #define FILE_SIZE_MAX 65536u /* bytes of a key, token or key ring */
 
 /* The whole file with a final zero, or NULL and a fault in the line that names it. */
@@ -96,6 +98,80 @@ static void read_issuers(struct identity *identity, const struct config *config,
     }
 }
 
+/* ---- gossip keys ---- */
+
+static void use_ring(struct identity *identity, const struct auth_signed_ring *ring, const char *text, size_t size) {
+    memset(&identity->ring, 0, sizeof(identity->ring));
+    identity->ring.count = ring->count;
+    for (size_t i = 0; i < ring->count; i++) {
+        memcpy(identity->ring.keys[i].id, ring->keys[i].id, sizeof(ring->keys[i].id));
+        memcpy(identity->ring.keys[i].key, ring->keys[i].key, sizeof(ring->keys[i].key));
+    }
+    memcpy(identity->ring_text, text, size);
+    identity->ring_text[size] = '\0';
+    identity->ring_number = ring->number;
+    memcpy(identity->ring_digest, ring->digest, sizeof(identity->ring_digest));
+}
+
+static enum auth_result verify_ring(const struct identity *identity, const struct config *config, const char *text,
+                                    size_t size, struct auth_signed_ring *ring, char reason[160]) {
+    return auth_signed_ring_verify(text, size, (const struct auth_key *const *)identity->issuers,
+                                   identity->issuer_count, config->federation.name, ring, reason);
+}
+
+/* federation.gossip_key may name a signed ring as well: a broker that joins later begins with the present one. */
+static void read_configured_ring(struct identity *identity, const struct config *config, const char *text, size_t size,
+                                 struct config_faults *faults) {
+    const struct config_path *file = &config->federation.gossip_key;
+    struct auth_signed_ring ring;
+    char reason[160];
+    if (verify_ring(identity, config, text, size, &ring, reason) != AUTH_OK) {
+        config_fault_add(faults, false, file->line, "federation.gossip_key: %s: %s", file->path, reason);
+        return;
+    }
+    use_ring(identity, &ring, text, size);
+    warn_if_others_can_read(file, "federation.gossip_key", faults);
+    explicit_bzero(&ring, sizeof(ring));
+}
+
+static bool is_later(const struct auth_signed_ring *ring, const struct identity *identity) {
+    return ring->number > identity->ring_number ||
+           (ring->number == identity->ring_number &&
+            memcmp(ring->digest, identity->ring_digest, sizeof(ring->digest)) > 0);
+}
+
+/* What was taken while the broker ran has its place before what it was configured with. It was verified when it came:
+ * an issuer that is no longer named changes nothing about the keys that the others use. */
+static void read_kept_ring(struct identity *identity, const struct config *config, struct config_faults *faults) {
+    struct auth_signed_ring ring;
+    char text[AUTH_SIGNED_RING_MAX + 1], error[RING_FILE_ERROR_MAX], reason[160];
+    const int line = config->federation.gossip_key.line;
+    if (line == 0 || config->data_dir == NULL) return;
+    const enum ring_file_result result = ring_file_read_kept(config->data_dir, &ring, text, error);
+    if (result == RING_FILE_BAD)
+        config_fault_add(faults, true, line,
+                         "federation.gossip_key: the key ring in data_dir is not used, and the keys of this file are: "
+                         "%s; give this broker the present ring (hobnob key push)",
+                         error);
+    if (result != RING_FILE_OK || !is_later(&ring, identity)) return;
+    if (strcmp(ring.federation, config->federation.name) != 0) {
+        config_fault_add(faults, true, line,
+                         "federation.gossip_key: the key ring in data_dir is of federation %s and not used; delete "
+                         "gossip.ring there if federation.name is right",
+                         ring.federation);
+    } else {
+        if (verify_ring(identity, config, text, strlen(text), &ring, reason) != AUTH_OK)
+            config_fault_add(faults, true, line,
+                             "federation.gossip_key: the key ring in data_dir is used all the same: %s; sign it again "
+                             "(hobnob key rotate --again)",
+                             reason);
+        use_ring(identity, &ring, text, strlen(text));
+        identity->ring_is_kept = true;
+    }
+    explicit_bzero(&ring, sizeof(ring));
+    explicit_bzero(text, sizeof(text));
+}
+
 static void read_ring(struct identity *identity, const struct config *config, struct config_faults *faults) {
     const struct config_path *file = &config->federation.gossip_key;
     if (file->path == NULL) return;
@@ -104,8 +180,12 @@ static void read_ring(struct identity *identity, const struct config *config, st
         read_file(file, "federation.gossip_key",
                   "write the path of the gossip key that all brokers share (hobnob init makes one)", &size, faults);
     if (text == NULL) return;
-    const enum auth_result result = auth_ring_parse(text, size, &identity->ring);
-    if (result != AUTH_OK || identity->ring.count == 0) {
+    size_t ring_size = 0;
+    const char *ring = auth_signed_ring_in(text, size, &ring_size);
+    const enum auth_result result = ring == NULL ? auth_ring_parse(text, size, &identity->ring) : AUTH_OK;
+    if (ring != NULL) {
+        read_configured_ring(identity, config, ring, ring_size, faults);
+    } else if (result != AUTH_OK || identity->ring.count == 0) {
         identity->ring.count = 0;
         config_fault_add(faults, false, file->line,
                          "federation.gossip_key: %s holds no good keys; write 1 to %u lines of 32 bytes in base64 each",
@@ -115,6 +195,7 @@ static void read_ring(struct identity *identity, const struct config *config, st
     }
     explicit_bzero(text, size);
     free(text);
+    read_kept_ring(identity, config, faults);
 }
 
 static void read_token(struct identity *identity, const struct config *config, struct config_faults *faults) {

@@ -2,6 +2,7 @@
 #ifndef DAEMON_IDENTITY_H
 #define DAEMON_IDENTITY_H
 
+#include "auth/signed_ring.h"
 #include "auth/trust.h"
 #include "daemon/config.h"
 
@@ -11,7 +12,12 @@ struct identity {
     size_t issuer_count;
     char *token; /* without surrounding white space, with a final zero */
     size_t token_size;
-    struct auth_ring ring;
+    struct auth_ring ring; /* the gossip keys in use: those of the ring below, if there is one */
+    /* The signed key ring: the one kept in data_dir, or that of federation.gossip_key if that is a later one. */
+    char ring_text[AUTH_SIGNED_RING_MAX + 1]; /* empty: plain keys */
+    uint64_t ring_number;
+    uint8_t ring_digest[32];
+    bool ring_is_kept; /* it is that of data_dir, and the keys of federation.gossip_key are not used */
     /* Empty if the token is good at the time of reading, else why not: such a broker serves its own site and gets no
      * links. */
     char token_fault[400];

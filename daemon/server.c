@@ -16,6 +16,7 @@
 #include "daemon/notify.h"
 #include "daemon/peer_cache.h"
 #include "daemon/resolver.h"
+#include "daemon/rings.h"
 #include "daemon/signals.h"
 #include "daemon/storing.h"
 #include "daemon/web.h"
@@ -91,6 +92,11 @@ static void port_save_epoch(void *context, uint64_t epoch) {
     struct server *server = context;
     server->epoch = epoch;
     storing_save_epoch(server->storing, epoch);
+}
+
+static void port_save_ring(void *context, const char *text, size_t size) {
+    struct server *server = context;
+    if (!server->ended) rings_save(server->rings, text, size);
 }
 
 static void port_store(void *context, const struct broker_journal *journal) {
@@ -221,6 +227,7 @@ void server_end(struct server *server) {
     resolver_close(server->resolver);
     multicast_close(server->multicast);
     peer_cache_close(server->peers);
+    rings_close(server->rings);
     if (server->web != NULL) web_stop(server->web);
     turns_close(&server->turns);
     close_handle(&server->prepare);
@@ -275,6 +282,7 @@ static bool make_node(struct server *server, char error[SERVER_ERROR_MAX]) {
                   .dial = port_dial,
                   .log = port_log,
                   .save_epoch = port_save_epoch,
+                  .save_ring = port_save_ring,
                   .store = port_store},
     };
     if (federated) {
@@ -284,6 +292,12 @@ static bool make_node(struct server *server, char error[SERVER_ERROR_MAX]) {
         options.token = server->identity->token;
         options.token_size = server->identity->token_size;
         options.ring = &server->identity->ring;
+        if (server->identity->ring_number > 0) {
+            options.ring_text = server->identity->ring_text;
+            options.ring_size = strlen(server->identity->ring_text);
+            options.ring_number = server->identity->ring_number;
+            memcpy(options.ring_digest, server->identity->ring_digest, sizeof(options.ring_digest));
+        }
         options.advertise = resolver_advertise(config, server->log);
     }
     if (getrandom(&options.seed, sizeof(options.seed), 0) != (ssize_t)sizeof(options.seed)) {
@@ -317,8 +331,11 @@ static bool start_federation(struct server *server, char error[SERVER_ERROR_MAX]
     const bool seeks = server->config->federation.multicast;
     server->resolver = resolver_new(server);
     server->peers = peer_cache_new(server);
+    const bool keeps = server->config->data_dir != NULL;
     if (seeks) server->multicast = multicast_new(server);
-    const bool all = server->resolver != NULL && server->peers != NULL && (server->multicast != NULL || !seeks);
+    if (keeps) server->rings = rings_new(server);
+    const bool all = server->resolver != NULL && server->peers != NULL && (server->multicast != NULL || !seeks) &&
+                     (server->rings != NULL || !keeps);
     if (!all) snprintf(error, SERVER_ERROR_MAX, "memory is short: give the machine more");
     return all;
 }
@@ -374,6 +391,11 @@ static void log_start(struct server *server) {
         log_text(server->log, LOG_LEVEL_ERROR, "token",
                  "other brokers will refuse us, and only our own clients are served: %s",
                  server->identity->token_fault);
+    if (server->identity->ring_number > 0)
+        log_text(server->log, LOG_LEVEL_INFO, "ring", "gossip key ring %" PRIu64 " is used, %s",
+                 server->identity->ring_number,
+                 server->identity->ring_is_kept ? "kept in data_dir, and not the keys of federation.gossip_key"
+                                                : "of federation.gossip_key");
     if (server->storing == NULL)
         log_text(server->log, LOG_LEVEL_INFO, "store",
                  "all is in memory and lost at the end; write a configuration to keep it");

@@ -29,6 +29,7 @@ struct memory;
 struct multicast;
 struct peer_cache;
 struct resolver;
+struct rings;
 struct storing;
 struct web;
 
@@ -48,6 +49,7 @@ struct server {
     struct resolver *resolver;   /* bootstrap names; NULL for a broker alone */
     struct peer_cache *peers;    /* good peers, for the next start; NULL for a broker alone */
     struct multicast *multicast; /* NULL without federation.multicast */
+    struct rings *rings;         /* gossip keys; NULL for a broker alone */
     struct web *web;             /* links, admin */
     struct memory *memory;
     struct turns turns;

@@ -87,6 +87,8 @@ int web_on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user, v
     switch (reason) {
     case LWS_CALLBACK_HTTP_CONFIRM_UPGRADE: return on_upgrade(connection, in);
     case LWS_CALLBACK_HTTP: return on_request(connection, in, size);
+    case LWS_CALLBACK_HTTP_BODY: return admin_on_upload(connection, in, size);
+    case LWS_CALLBACK_HTTP_BODY_COMPLETION: return admin_on_uploaded(connection);
     case LWS_CALLBACK_HTTP_WRITEABLE: return admin_on_writable(connection);
     case LWS_CALLBACK_WSI_DESTROY: on_destroyed(connection); return 0;
     /* A WebSocket without a subprotocol of ours, and what follows a CONNECT. */

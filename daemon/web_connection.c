@@ -68,6 +68,7 @@ void web_connection_free(struct web_connection *connection) {
     web_connection_unbind(connection);
     DL_DELETE2(connection->web->connections, connection, previous, next);
     text_deinit(&connection->body);
+    text_deinit(&connection->upload);
     free(connection);
 }
 

@@ -33,7 +33,9 @@ struct web_connection {
     size_t frame_sent;        /* link: bytes of the frame being sent that are gone */
     struct text body;         /* admin: the response */
     size_t body_sent;
-    bool body_open;                         /* admin: headers are out, the body is not */
+    bool body_open;     /* admin: headers are out, the body is not */
+    struct text upload; /* admin: what is posted */
+    bool uploading;
     struct web_connection *previous, *next; /* web->connections */
     struct web_connection *next_dial;
     UT_hash_handle by_handle;
@@ -116,5 +118,15 @@ void links_drop_dials(struct web *web);
 int admin_on_request(struct web_connection *connection, const char *path, size_t path_size);
 /* The next piece of the response. Nonzero: close. */
 int admin_on_writable(struct web_connection *connection);
+/* Headers now, connection->body in pieces whenever the socket takes more; allow (may be NULL) names the methods of a
+ * 405. Nonzero: close. */
+int admin_answer(struct web_connection *connection, unsigned status, const char *type, const char *allow,
+                 bool head_only);
+
+/* admin_ring.c: POST /api/v1/ring, its body in pieces, and its end. Nonzero: close. */
+#define ADMIN_UPLOAD_MAX 4096u
+int admin_ring_begin(struct web_connection *connection);
+int admin_on_upload(struct web_connection *connection, const char *bytes, size_t size);
+int admin_on_uploaded(struct web_connection *connection);
 
 #endif

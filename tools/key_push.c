@@ -35,12 +35,16 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, NULL, 0},
 };
 static const struct argp arguments = {
-    options, on_option, "FILE",
+    options,
+    on_option,
+    "FILE",
     "Gives the gossip key ring in FILE to one running broker, which checks it, keeps it, and passes it on to all "
     "others. Ends with 1 if the broker does not take it.\v"
     "Example:\n  hobnob key push gossip-1.ring --admin http://127.0.0.1:9100\n  hobnob members --admin "
     "http://127.0.0.1:9100\n",
-    NULL,    NULL,      NULL};
+    NULL,
+    NULL,
+    NULL};
 
 static int tell(const struct wanted *wanted, json_t *answer) {
     json_t *ring = json_object_get(answer, "ring");

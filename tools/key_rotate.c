@@ -72,8 +72,7 @@ static int choose_federation(const struct wanted *wanted, struct auth_signed_rin
         return complain_usage("--federation %s: %s is a ring of federation %s; name the right file, or leave "
                               "--federation out",
                               name, wanted->gossip, ring->federation);
-    if (ring->number == 0)
-        snprintf(ring->federation, sizeof ring->federation, "%s", name != NULL ? name : "default");
+    if (ring->number == 0) snprintf(ring->federation, sizeof ring->federation, "%s", name != NULL ? name : "default");
     return EXIT_GOOD;
 }
 

@@ -34,10 +34,14 @@ static const struct argp_option options[] = {
     {NULL, 0, NULL, 0, NULL, 0},
 };
 static const struct argp arguments = {
-    options, on_option, "FILE",
+    options,
+    on_option,
+    "FILE",
     "Shows what the gossip key ring in FILE says: its number, and the id and stage of each key, which are no secrets. "
     "The signature is not checked.",
-    NULL,    NULL,      NULL};
+    NULL,
+    NULL,
+    NULL};
 
 static json_t *to_json(const struct auth_signed_ring *ring, const char *issuer) {
     json_t *keys = json_array();

@@ -150,6 +150,87 @@ static void good_site_is_read(void **state) {
     assert_string_equal(site.identity.token_fault, "");
 }
 
+/* ---- signed key rings ---- */
+
+static void put_ring(const char *name, uint64_t number, uint8_t key, const char *federation,
+                     const struct auth_key *issuer) {
+    struct auth_signed_ring ring = {.number = number, .count = 1};
+    char text[AUTH_SIGNED_RING_MAX + 1];
+    snprintf(ring.federation, sizeof(ring.federation), "%s", federation);
+    memset(ring.keys[0].key, key, sizeof(ring.keys[0].key));
+    ring.keys[0].stage = AUTH_KEY_SEND;
+    assert_int_equal(auth_signed_ring_sign(&ring, issuer, text, NULL), AUTH_OK);
+    put(name, text, 0600);
+}
+
+static void the_ring_in_data_dir_goes_before_the_keys_of_the_configuration(void **state) {
+    (void)state;
+    assert_int_equal(mkdir(at("data"), 0700), 0);
+    put_ring("data/gossip.ring", 3, 9, "default", site.issuer);
+    read_site(good, true);
+    expect_faults("");
+    assert_int_equal(site.identity.ring.count, 1);
+    assert_int_equal(site.identity.ring.keys[0].key[0], 9);
+    assert_int_equal(site.identity.ring_number, 3);
+    assert_true(site.identity.ring_is_kept);
+    assert_non_null(strstr(site.identity.ring_text, "number 3\n"));
+}
+
+static void the_later_of_a_configured_and_a_kept_ring_is_used(void **state) {
+    (void)state;
+    assert_int_equal(mkdir(at("data"), 0700), 0);
+    put_ring("data/gossip.ring", 3, 9, "default", site.issuer);
+    for (uint64_t number = 2; number <= 4; number += 2) {
+        put_ring("gossip.key", number, 8, "default", site.issuer);
+        read_site(good, true);
+        expect_faults("");
+        assert_int_equal(site.identity.ring_number, number == 2 ? 3 : 4);
+        assert_int_equal(site.identity.ring.keys[0].key[0], number == 2 ? 9 : 8);
+        assert_int_equal(site.identity.ring_is_kept, number == 2);
+    }
+}
+
+static void a_configured_ring_of_a_stranger_is_a_fault(void **state) {
+    (void)state;
+    put_ring("gossip.key", 2, 8, "default", site.other_issuer);
+    read_site(good, true);
+    expect_faults("c.yaml:7: federation.gossip_key: DIR/gossip.key: ring 2 is signed by an issuer that is not in "
+                  "identity.issuers: add its .pub there, or sign with one that is\n");
+    put_ring("gossip.key", 2, 8, "elsewhere", site.issuer);
+    read_site(good, true);
+    expect_faults("c.yaml:7: federation.gossip_key: DIR/gossip.key: ring 2 is for federation elsewhere: make one with "
+                  "hobnob key rotate --federation\n");
+}
+
+/* The others use its keys whatever became of the issuer. */
+static void a_kept_ring_whose_issuer_is_gone_is_used_and_told(void **state) {
+    (void)state;
+    assert_int_equal(mkdir(at("data"), 0700), 0);
+    put_ring("data/gossip.ring", 3, 9, "default", site.other_issuer);
+    read_site(good, true);
+    expect_faults("c.yaml:7: warning: federation.gossip_key: the key ring in data_dir is used all the same: ring 3 is "
+                  "signed by an issuer that is not in identity.issuers: add its .pub there, or sign with one that is; "
+                  "sign it again (hobnob key rotate --again)\n");
+    assert_int_equal(site.identity.ring_number, 3);
+}
+
+static void a_kept_ring_that_is_damaged_or_of_another_federation_is_not_used(void **state) {
+    (void)state;
+    assert_int_equal(mkdir(at("data"), 0700), 0);
+    put("data/gossip.ring", "hobnob gossip ring 1\nfederation default\n", 0600);
+    read_site(good, true);
+    expect_faults("c.yaml:7: warning: federation.gossip_key: the key ring in data_dir is not used, and the keys of "
+                  "this file are: DIR/data/gossip.ring is damaged; give this broker the present ring (hobnob key "
+                  "push)\n");
+    assert_int_equal(site.identity.ring.keys[0].key[0], 7);
+    put_ring("data/gossip.ring", 3, 9, "elsewhere", site.issuer);
+    read_site(good, true);
+    expect_faults("c.yaml:7: warning: federation.gossip_key: the key ring in data_dir is of federation elsewhere and "
+                  "not used; delete gossip.ring there if federation.name is right\n");
+    assert_int_equal(site.identity.ring.keys[0].key[0], 7);
+    assert_int_equal(site.identity.ring_number, 0);
+}
+
 static void missing_files_are_all_named(void **state) {
     (void)state;
     unlink(at("edge-1.jwt"));
@@ -258,6 +339,11 @@ static void token_that_does_not_fit_is_named(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         ON_SITE(good_site_is_read),
+        ON_SITE(the_ring_in_data_dir_goes_before_the_keys_of_the_configuration),
+        ON_SITE(the_later_of_a_configured_and_a_kept_ring_is_used),
+        ON_SITE(a_configured_ring_of_a_stranger_is_a_fault),
+        ON_SITE(a_kept_ring_whose_issuer_is_gone_is_used_and_told),
+        ON_SITE(a_kept_ring_that_is_damaged_or_of_another_federation_is_not_used),
         ON_SITE(missing_files_are_all_named),
         ON_SITE(folder_is_no_key),
         ON_SITE(files_of_the_wrong_kind_are_named),

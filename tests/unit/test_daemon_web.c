@@ -53,6 +53,57 @@ static void each_path_has_its_status(void **state) {
     }
 }
 
+#define POST(path, length, body)                                                                                       \
+    "POST " path " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" length "\r\n\r\n" body
+
+static void a_posted_ring_gets_the_nodes_verdict(void **state) {
+    static const struct {
+        const char *request, *status, *piece;
+    } cases[] = {
+        {POST("/api/v1/ring", "Content-Length: 9", "ring good"), "HTTP/1.1 200",
+         "{\"ring\": {\"number\": 7, \"verdict\": \"taken\"}}"},
+        {POST("/api/v1/ring", "Content-Length: 8", "ring old"), "HTTP/1.1 409", "{\"error\":\"of 8 bytes"},
+        {POST("/api/v1/ring", "Content-Length: 8", "ring bad"), "HTTP/1.1 400",
+         "{\"error\":\"of 8 bytes \\\"ring bad\\\"\"}"},
+        {POST("/api/v1/ring", "Content-Length: 0", ""), "HTTP/1.1 411", "hobnob key push"},
+        {POST("/api/v1/ring", "Accept: x", ""), "HTTP/1.1 411", "hobnob key push"},
+        {POST("/api/v1/ring", "Content-Length: -5", ""), "HTTP/1.1 411", "hobnob key push"},
+        {POST("/api/v1/ring", "Content-Length: 4097", ""), "HTTP/1.1 413", "too large"},
+        {POST("/api/v1/ring", "Origin: http://localhost\r\nContent-Length: 9", "ring good"), "HTTP/1.1 403",
+         "web pages"},
+        {"POST /api/v1/ring HTTP/1.1\r\nHost: rebound.example\r\nConnection: close\r\nContent-Length: 9\r\n\r\n"
+         "ring good",
+         "HTTP/1.1 421", "localhost"},
+        {GET("/api/v1/ring"), "HTTP/1.1 404", "\"error\""},
+    };
+    struct site *site = *state;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct caller caller;
+        ask(site, &caller, admin_port(site), cases[i].request);
+        if (strncmp(caller.in.bytes, cases[i].status, strlen(cases[i].status)) != 0 ||
+            strstr(caller.in.bytes, cases[i].piece) == NULL)
+            fail_msg("%s was answered with %s", cases[i].request, caller.in.bytes);
+        caller_deinit(&caller);
+    }
+}
+
+static void a_ring_that_comes_in_pieces_is_read_whole(void **state) {
+    struct site *site = *state;
+    struct caller caller;
+    static const char request[] = POST("/api/v1/ring", "Content-Length: 3000", "");
+    caller_init(&caller, admin_port(site));
+    text_add(&caller.out, "%s", request);
+    for (int i = 0; i < 299; i++) {
+        text_add(&caller.out, "0123456789");
+        if (i % 100 == 0) uv_run(&site->loop, UV_RUN_NOWAIT);
+    }
+    text_add(&caller.out, "ring  good");
+    assert_true(fake_wait(&site->loop, over, &caller));
+    text_append(&caller.in, "", 1);
+    assert_non_null(strstr(caller.in.bytes, "HTTP/1.1 200"));
+    caller_deinit(&caller);
+}
+
 static void readyz_is_503_before_and_after_serving(void **state) {
     struct site *site = *state;
     struct caller caller;
@@ -294,6 +345,8 @@ static void admin_connections_are_bounded(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(each_path_has_its_status),
+        TEST(a_posted_ring_gets_the_nodes_verdict),
+        TEST(a_ring_that_comes_in_pieces_is_read_whole),
         TEST(readyz_is_503_before_and_after_serving),
         TEST(store_that_fails_is_told_wherever_one_asks),
         TEST(head_has_headers_only),
