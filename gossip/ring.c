@@ -182,6 +182,10 @@ void ring_greet(struct gossip *gossip, struct member *sender) {
     give(gossip, sender);
 }
 
+void ring_link_up(struct gossip *gossip, struct member *member) {
+    if (ring_is_behind(gossip, member)) give(gossip, member);
+}
+
 static void tell_refused(struct gossip *gossip, const struct member *sender, const char *reason) {
     if (gossip->now_ms < gossip->ring.next_refused_ms) return;
     gossip->ring.next_refused_ms = gossip->now_ms + REFUSED_AGAIN_MS;

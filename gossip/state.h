@@ -416,6 +416,7 @@ void ring_note(struct gossip *gossip, struct member *member, const struct head *
 bool ring_is_behind(const struct gossip *gossip, const struct member *member); /* it uses an older one than we do */
 /* The packet in hand came from it: over a link it is given the ring, if it has an older one. */
 void ring_greet(struct gossip *gossip, struct member *sender);
+void ring_link_up(struct gossip *gossip, struct member *member);
 void ring_on_ring(struct gossip *gossip, const struct message *message);
 void ring_tick(struct gossip *gossip);
 uint64_t ring_deadline_ms(const struct gossip *gossip);

@@ -39,8 +39,7 @@ static int make_dir(void **state) {
     struct auth_key *issuer = NULL;
     struct auth_signed_ring ring = {.number = 4, .federation = "home", .count = 1};
     ring.keys[0].stage = AUTH_KEY_SEND;
-    if (auth_key_new(entropy, &issuer) != AUTH_OK ||
-        auth_signed_ring_sign(&ring, issuer, ring_text, NULL) != AUTH_OK)
+    if (auth_key_new(entropy, &issuer) != AUTH_OK || auth_signed_ring_sign(&ring, issuer, ring_text, NULL) != AUTH_OK)
         return -1;
     auth_key_free(issuer);
     strcpy(dir, "/tmp/hobnob-ring-XXXXXX");
