@@ -1,67 +1,276 @@
 /* hobnob simulate: a federation on a virtual network, before it is built. */
+#include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
+
 #include "tools/commands.h"
 #include "tools/complain.h"
-#include "tools/simulate/world.h"
+#include "tools/options.h"
 #include "tools/simulate/plan_draw.h"
+#include "tools/simulate/plan_read.h"
+#include "tools/simulate/plan_values.h"
+#include "tools/simulate/report.h"
+#include "tools/simulate/world.h"
 
-static void show(void *c, const struct world *w) {
-    struct network_counters n;
-    (void)c;
-    network_read_counters(w->network, &n);
-    fprintf(stderr, "%f s, %llu events, %llu datagrams %llu polls pending %zu\n", (double)w->agenda.now_us / 1e6,
-            (unsigned long long)w->events, (unsigned long long)n.datagrams, (unsigned long long)w->polls,
-            w->agenda.count);
+#define PROGRESS_FROM_S 3.0 /* a run that takes longer says how far it is, */
+#define PROGRESS_EVERY_S 1.0
+
+enum { OPTION_SEEDS = 256, OPTION_TRACE, OPTION_DATAGRAMS, OPTION_STRATEGY };
+
+static const struct argp_option options[] = {
+    {"seed", 's', "N", 0, "Draw everything from this seed; the plan's, or 1, if not given", 0},
+    {"seeds", OPTION_SEEDS, "N", 0, "Run so many seeds, one after another, from the first; only what breaks is told",
+     0},
+    {"brokers", 'b', "N", 0, "So many brokers, in the plan's proportion of sites", 1},
+    {"loss", 'l', "SHARE", 0, "Loss of datagrams everywhere, such as 20%", 1},
+    {"duration", 'd', "TIME", 0, "How long faults and load last, such as 10m", 1},
+    {"strategy", OPTION_STRATEGY, "NAME", 0, "The protocol that the brokers speak; hobnob if not given", 1},
+    {"json", 'j', NULL, 0, "Print the result as JSON, for programs", 2},
+    {"trace", OPTION_TRACE, "FILE", 0, "Write what happens to a file, a line each", 2},
+    {"datagrams", OPTION_DATAGRAMS, NULL, 0, "Each datagram too (with --trace)", 2},
+    {"quiet", 'q', NULL, 0, "No progress on standard error", 2},
+    {NULL, 0, NULL, 0, NULL, 0},
+};
+
+struct wanted {
+    const char *file, *trace_path;
+    const struct strategy *strategy;
+    uint64_t seed, seeds, brokers, duration_us;
+    double loss;
+    bool has_seed, has_loss, json, datagrams, quiet;
+};
+
+static error_t set_count(const char *option, const char *text, uint64_t least, uint64_t most, uint64_t *value) {
+    if (plan_parse_count(text, most, value) && *value >= least) return 0;
+    complain_usage("--%s %s: must be a whole number from %" PRIu64 " to %" PRIu64, option, text, least, most);
+    return EINVAL;
+}
+
+static error_t set_strategy(struct wanted *wanted, const char *text) {
+    const struct strategy *strategy;
+    char names[200] = "";
+    wanted->strategy = strategy_find(text);
+    if (wanted->strategy) return 0;
+    for (size_t i = 0; (strategy = strategy_at(i)) != NULL; i++)
+        snprintf(names + strlen(names), sizeof names - strlen(names), "%s%s", i > 0 ? ", " : "", strategy->name);
+    complain_usage("--strategy %s: no such strategy; write one of: %s", text, names);
+    return EINVAL;
+}
+
+static error_t set_text(const char *option, bool good, const char *text, const char *write) {
+    if (good) return 0;
+    complain_usage("--%s %s: is not understood; write %s", option, text, write);
+    return EINVAL;
+}
+
+static error_t parse(int key, char *text, struct argp_state *state) {
+    struct wanted *wanted = state->input;
+    switch (key) {
+    case 's': wanted->has_seed = true; return set_count("seed", text, 0, UINT64_MAX / 2, &wanted->seed);
+    case OPTION_SEEDS: return set_count("seeds", text, 1, 1000000000, &wanted->seeds);
+    case 'b': return set_count("brokers", text, 2, PLAN_BROKERS_MAX, &wanted->brokers);
+    case 'l':
+        wanted->has_loss = true;
+        return set_text("loss", plan_parse_share(text, &wanted->loss), text, "a share, such as 20%");
+    case 'd':
+        return set_text("duration", plan_parse_us(text, &wanted->duration_us) && wanted->duration_us > 0, text,
+                        "a time, such as 10m");
+    case OPTION_STRATEGY: return set_strategy(wanted, text);
+    case 'j': wanted->json = true; return 0;
+    case OPTION_TRACE: wanted->trace_path = text; return 0;
+    case OPTION_DATAGRAMS: wanted->datagrams = true; return 0;
+    case 'q': wanted->quiet = true; return 0;
+    case ARGP_KEY_ARG:
+        if (wanted->file) {
+            complain_usage("%s: one plan is enough; leave it out", text);
+            return EINVAL;
+        }
+        wanted->file = text;
+        return 0;
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}
+
+/* ---- the plan ---- */
+
+static void override(const struct wanted *wanted, struct plan *plan) {
+    if (wanted->brokers > 0) plan_spread(plan, (uint32_t)wanted->brokers);
+    if (wanted->duration_us > 0) plan->duration_us = wanted->duration_us;
+    if (!wanted->has_loss) return;
+    plan->weather.loss = wanted->loss;
+    for (size_t i = 0; i < plan->path_count; i++)
+        plan->paths[i].weather.loss = wanted->loss;
+}
+
+/* The plan of this seed; false after complaints. */
+static bool make_plan(const struct wanted *wanted, uint64_t seed, struct plan *plan) {
+    static struct plan_complaints complaints;
+    if (!wanted->file) {
+        plan_draw(plan, seed);
+    } else if (!plan_read(plan, wanted->file, &complaints)) {
+        for (size_t i = 0; i < complaints.count; i++) {
+            if (complaints.items[i].line > 0)
+                complain("%s:%d: %s", wanted->file, complaints.items[i].line, complaints.items[i].text);
+            else
+                complain("%s: %s", wanted->file, complaints.items[i].text);
+        }
+        plan_free(plan);
+        return false;
+    }
+    if (wanted->has_seed || wanted->seeds > 0) plan->seed = seed;
+    override(wanted, plan);
+    return true;
+}
+
+static uint64_t first_seed(const struct wanted *wanted) {
+    struct plan plan;
+    if (wanted->has_seed || !wanted->file) return wanted->has_seed ? wanted->seed : 1;
+    if (!make_plan(&(struct wanted){.file = wanted->file}, 0, &plan)) return 1;
+    uint64_t seed = plan.seed;
+    plan_free(&plan);
+    return seed;
+}
+
+/* ---- a run ---- */
+
+struct progress {
+    double begun_s, told_s;
+    bool terminal;
+};
+
+static double now_s(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
+}
+
+static void on_progress(void *context, const struct world *world) {
+    struct progress *progress = context;
+    double now = now_s();
+    char done[24], all[24];
+    if (now - progress->begun_s < PROGRESS_FROM_S || now - progress->told_s < PROGRESS_EVERY_S) return;
+    progress->told_s = now;
+    report_time(world_now_us(world), done);
+    report_time(world->plan->duration_us, all);
+    fprintf(stderr, "%ssimulated %s of %s, %" PRIu64 " events, %.0f s%s", progress->terminal ? "\r\033[K" : "", done,
+            all, world->events, now - progress->begun_s, progress->terminal ? "" : "\n");
+}
+
+static void clear_progress(const struct progress *progress) {
+    if (progress->terminal && progress->told_s > 0) fputs("\r\033[K", stderr);
+}
+
+/* Runs one seed. True when all held; the result and the reason are copied out. */
+static bool run(const struct wanted *wanted, const struct plan *plan, FILE *trace, struct result *result,
+                char why[WORLD_WHY_MAX]) {
+    struct progress progress = {.begun_s = now_s(), .terminal = isatty(STDERR_FILENO) != 0};
+    struct world *world = world_new(plan, wanted->strategy, trace, SABOTAGE_NONE);
+    world->trace_datagrams = wanted->datagrams;
+    bool good = world_run(world, wanted->quiet ? NULL : on_progress, &progress);
+    clear_progress(&progress);
+    *result = *measure_result(world->measure);
+    result->wall_s = now_s() - progress.begun_s;
+    memcpy(why, world->why, WORLD_WHY_MAX);
+    world_free(world);
+    return good;
+}
+
+/* How to see it again. */
+static void tell_again(const struct wanted *wanted, uint64_t seed) {
+    char again[600], loss[40] = "", brokers[40] = "", duration[40] = "";
+    if (wanted->has_loss) snprintf(loss, sizeof loss, " --loss %g", wanted->loss);
+    if (wanted->brokers > 0) snprintf(brokers, sizeof brokers, " --brokers %" PRIu64, wanted->brokers);
+    if (wanted->duration_us > 0)
+        snprintf(duration, sizeof duration, " --duration %gs", (double)wanted->duration_us / 1e6);
+    snprintf(again, sizeof again, "%s%s --seed %" PRIu64 "%s%s%s%s%s", wanted->file ? " " : "",
+             wanted->file ? wanted->file : "", seed, brokers, loss, duration, wanted->strategy ? " --strategy " : "",
+             wanted->strategy ? wanted->strategy->name : "");
+    complain("seed %" PRIu64 " broke; to see how: hobnob simulate%s --trace FILE", seed, again);
+}
+
+static int run_one(const struct wanted *wanted, FILE *trace) {
+    struct plan plan;
+    char why[WORLD_WHY_MAX];
+    static struct result result;
+    uint64_t seed = first_seed(wanted);
+    if (!make_plan(wanted, seed, &plan)) return EXIT_NO;
+    bool good = run(wanted, &plan, trace, &result, why);
+    bool printed = wanted->json
+                       ? report_print_json(&plan, wanted->strategy ? wanted->strategy->name : "hobnob", &result, why)
+                       : report_print(&plan, &result, why);
+    if (!printed) complain("simulate: memory is short; stop other programs");
+    fflush(stdout);
+    if (!good) tell_again(wanted, plan.seed);
+    plan_free(&plan);
+    return good && printed ? EXIT_GOOD : EXIT_NO;
+}
+
+static int run_many(const struct wanted *wanted, FILE *trace) {
+    uint64_t first = first_seed(wanted), broken = 0, events = 0, faults = 0;
+    double begun = now_s();
+    for (uint64_t seed = first; seed < first + wanted->seeds; seed++) {
+        struct plan plan;
+        char why[WORLD_WHY_MAX];
+        static struct result result;
+        if (!make_plan(wanted, seed, &plan)) return EXIT_NO;
+        bool good = run(wanted, &plan, trace, &result, why);
+        events += result.events;
+        faults += result.faults;
+        if (!good) {
+            broken++;
+            printf("seed %" PRIu64 ": %s\n", seed, why);
+            fflush(stdout);
+            tell_again(wanted, seed);
+        }
+        plan_free(&plan);
+    }
+    printf("%" PRIu64 " seeds, %" PRIu64 " broke an invariant; %" PRIu64 " faults, %" PRIu64 " events, %.1f s\n",
+           wanted->seeds, broken, faults, events, now_s() - begun);
+    return broken > 0 ? EXIT_NO : EXIT_GOOD;
 }
 
 int command_simulate(int argc, char **argv) {
-    if (argc > 3 && strcmp(argv[1], "draw") == 0) {
-        int bad = 0;
-        for (int seed = atoi(argv[2]); seed < atoi(argv[2]) + atoi(argv[3]); seed++) {
-            struct plan plan;
-            plan_draw(&plan, (uint64_t)seed);
-            struct world *world = world_new(&plan, NULL, argc > 4 ? fopen(argv[4], "w") : NULL, SABOTAGE_NONE);
-            world->trace_datagrams = getenv("DATAGRAMS");
-            if (!world_run(world, getenv("PROGRESS") ? show : NULL, NULL)) {
-                bad++;
-                printf("seed %d: %s\n", seed, world->why);
-                fflush(stdout);
-            }
-            if (argc > 4 || getenv("SHOW"))
-                printf("%d events %llu settled %.1f s faults %llu\n", seed, (unsigned long long)world->events,
-                       (double)measure_result(world->measure)->settled_us / 1e6,
-                       (unsigned long long)measure_result(world->measure)->faults);
-            world_free(world);
-            plan_free(&plan);
-        }
-        printf("%d bad\n", bad);
-        return bad > 0;
+    static const struct argp argp = {
+        options,
+        parse,
+        "[PLAN.yaml]",
+        "Runs a federation of brokers, their real gossip core, on a virtual network and a virtual clock: loss, delay, "
+        "NAT, "
+        "cuts, crashes, clones, hostile brokers. After every event it checks that what each broker shows is what the "
+        "owner "
+        "said, and in the end that all agree; and it tells how long things took.\v"
+        "PLAN.yaml says what is there and what goes wrong when; examples/simulate has five. Without one, a small "
+        "federation "
+        "in which everything goes wrong is drawn from the seed.\n\n"
+        "Examples:\n"
+        "  hobnob simulate examples/simulate/ship.yaml\n"
+        "  hobnob simulate examples/simulate/factory.yaml --brokers 1000 --loss 5%\n"
+        "  hobnob simulate --seeds 2000                    2,000 federations with all faults\n\n"
+        "The same plan and seed give the same run. Exit status: 0 all held, 1 an invariant broke (the seed is told) or "
+        "the "
+        "plan is wrong, 2 wrong usage.",
+        NULL,
+        NULL,
+        NULL};
+    struct wanted wanted = {0};
+    int code;
+    if (!options_parse(&argp, argc, argv, &wanted, &code)) return code;
+    if (wanted.datagrams && !wanted.trace_path)
+        return complain_usage("--datagrams: needs --trace FILE, where they are written");
+    FILE *trace = wanted.trace_path ? fopen(wanted.trace_path, "w") : NULL;
+    if (wanted.trace_path && !trace) {
+        complain("%s: cannot be written: %s; write --trace with the path of a file", wanted.trace_path,
+                 strerror(errno));
+        return EXIT_NO;
     }
-    struct plan plan;
-    plan_init(&plan);
-    plan.load.change_us = 60 * AGENDA_S;
-    plan.idle_us = 15 * AGENDA_S;
-    plan_spread(&plan, argc > 1 ? (uint32_t)atoi(argv[1]) : 8);
-    if (argc > 2) plan.weather.loss = atof(argv[2]);
-    if (argc > 3) plan.duration_us = (uint64_t)atoi(argv[3]) * AGENDA_S;
-    struct timespec a, b;
-    clock_gettime(CLOCK_MONOTONIC, &a);
-    struct world *world = world_new(&plan, NULL, argc > 4 ? fopen(argv[4], "w") : NULL, SABOTAGE_NONE);
-    bool good = world_run(world, NULL, NULL);
-    clock_gettime(CLOCK_MONOTONIC, &b);
-    struct result *r = measure_result(world->measure);
-    printf("good %d %s\n formed %.1f events %lu datagrams %lu hash %lx\n know p50 %.3f p99 %.3f last p50 %.3f max %.3f "
-           "changes %lu inc %lu\n idle %.0f B/s %.1f dg/s steady %.0f B/s\n per member %.0f B\n wall %.2f s sim %.1f s "
-           "false %lu susp %lu\n",
-           good, world->why, (double)r->formed_us / 1e6, r->events, r->datagrams, r->trace_hash,
-           (double)tally_at(&r->know, .5) / 1e6, (double)tally_at(&r->know, .99) / 1e6,
-           (double)tally_at(&r->know_last, .5) / 1e6, (double)r->know_last.max / 1e6, r->changes, r->changes_incomplete,
-           r->idle_bytes_per_s, r->idle_datagrams_per_s, r->steady_bytes_per_s, r->bytes_per_member,
-           (double)(b.tv_sec - a.tv_sec) + (double)(b.tv_nsec - a.tv_nsec) / 1e9, (double)r->simulated_us / 1e6,
-           r->false_deaths, r->suspicions);
-    world_free(world);
-    return good ? EXIT_GOOD : EXIT_NO;
+    code = wanted.seeds > 0 ? run_many(&wanted, trace) : run_one(&wanted, trace);
+    if (trace && fclose(trace) != 0) {
+        complain("%s: cannot be written; check the disk", wanted.trace_path);
+        return EXIT_NO;
+    }
+    return code;
 }

@@ -31,9 +31,9 @@
 #define NAMED_MAX 64u
 #define VICTIMS 16u
 #define AT_ONE_ADDRESS_US (30 * AGENDA_S)
-#define STORM 3000u       /* datagrams of a broker in a second, */
-#define STORM_OF_EACH 20u /* and of each other broker that there is: a joiner is answered by all */
-#define GRANT 3u          /* times what an unproven address sent */
+#define STORM 3000u        /* datagrams of a broker in a second, */
+#define STORM_OF_EACH 100u /* and of each other broker that there is: a joiner is answered by all */
+#define GRANT 3u           /* times what an unproven address sent */
 
 /* As PROTOCOL.md and gossip.h say; written again here, so that a limit which grew by accident is noticed. */
 #define MEMBERS_DEFAULT 4096u

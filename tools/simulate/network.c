@@ -197,6 +197,14 @@ void network_set_mtu(struct network *network, uint32_t from_site, uint32_t to_si
     network->paths[from_site * network->site_count + to_site].extra_mtu = mtu;
 }
 
+void network_calm(struct network *network) {
+    static const struct weather calm = {.delay_us = 1000, .jitter_us = 300};
+    for (uint32_t i = 0; i < network->site_count * network->site_count; i++) {
+        network->paths[i] = (struct path){.weather = calm, .delay = delay_for(network, &calm)};
+        network->paths[i].weather.queue_us = QUEUE_US;
+    }
+}
+
 /* Gilbert-Elliott in time: spells of good and of bad, each exponentially long. */
 static bool is_bad(struct network *network, struct path *path) {
     const struct weather *weather = &path->weather;

@@ -65,6 +65,9 @@ bool network_reaches(const struct network *network, uint32_t from, uint32_t to);
 void network_set_loss(struct network *network, uint32_t from_site, uint32_t to_site, double loss);
 void network_set_mtu(struct network *network, uint32_t from_site, uint32_t to_site, uint32_t mtu);
 
+/* Good weather everywhere from now on. */
+void network_calm(struct network *network);
+
 void network_read_counters(const struct network *network, struct network_counters *out);
 uint64_t network_bytes_sent(const struct network *network, uint32_t host);
 uint64_t network_bytes_received(const struct network *network, uint32_t host);

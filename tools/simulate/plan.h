@@ -109,6 +109,7 @@ struct plan {
     uint64_t start_us;              /* over which the brokers are started */
     uint64_t duration_us;           /* then everything is healed, and */
     uint64_t settle_us;             /* within this time all must agree */
+    bool calms;                     /* the weather turns good with the end of the faults */
     uint64_t idle_us;               /* quiet time at the beginning, to measure what idle brokers send */
     uint64_t token_us;              /* how long tokens are good; 0: for ever */
     uint32_t bootstrap_count;       /* the first so many brokers are everybody's bootstrap */

@@ -56,6 +56,7 @@ void plan_draw(struct plan *plan, uint64_t seed) {
     plan->seed = seed;
     plan->duration_us = CHAOS_S * AGENDA_S;
     plan->settle_us = SETTLE_S * AGENDA_S;
+    plan->calms = true;
     plan->start_us = dice_magnitude(&dice, 10 * AGENDA_MS, 10 * AGENDA_S);
     plan->idle_us = 0;
     plan->load.publishers = (uint32_t)dice_below(&dice, 5);

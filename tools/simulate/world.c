@@ -184,10 +184,11 @@ static bool sees_truly(const struct world *world, const struct broker *viewer, c
         rows_hash == author_rows_hash(owner->author))
         return true;
     snprintf(why, WORLD_WHY_MAX,
-             "%s holds %s at epoch %llu, sequence %llu%s, and the owner is at epoch %llu, sequence %llu", viewer->name,
-             owner->name, (unsigned long long)held.epoch, (unsigned long long)held.sequence,
-             found ? "" : " (a state it never had)", (unsigned long long)author_epoch(owner->author),
-             (unsigned long long)author_sequence(owner->author));
+             "%s holds %s at epoch %llu, sequence %llu%s (%zu entries above %llu), and the owner is at epoch %llu, "
+             "sequence %llu",
+             viewer->name, owner->name, (unsigned long long)held.epoch, (unsigned long long)held.sequence,
+             found ? "" : ", a state it never had", held.log_count, (unsigned long long)held.base_sequence,
+             (unsigned long long)author_epoch(owner->author), (unsigned long long)author_sequence(owner->author));
     return false;
 }
 
@@ -256,6 +257,7 @@ bool world_run(struct world *world, world_on_progress *progress, void *context) 
     world->quiet = true;
     uint64_t ended_us = world_now_us(world);
     if (world->why[0] == '\0') faults_end_all(world);
+    if (plan->calms) network_calm(world->network);
     if (world->why[0] == '\0' && run_until(world, ended_us + plan->settle_us, is_settled, progress, context))
         measure_result(world->measure)->settled_us = world_now_us(world) - ended_us;
     else if (world->why[0] == '\0') {
