@@ -12,9 +12,11 @@
 #define PASSES 3u           /* trials in a row that are answered before datagrams are used again */
 #define TRY_MS 10000u
 #define TRY_AGAIN_MS 500u
-#define DARK_MS 5000u /* nothing by datagram from anybody for so long, but something by link */
+#define DARK_MS 5000u      /* nothing by datagram from anybody for so long, */
+#define DARK_LINK_MS 2000u /* but, for so long at least, by link */
 #define STAND_MS 15000u
-#define TELL_MS 3000u /* a wish is repeated after this, and holds twice as long */
+#define PATIENCE_MS 2000u /* a link that is dialled when it is needed may take so long before a probe counts */
+#define TELL_MS 3000u     /* a wish is repeated after this, and holds twice as long */
 #define DIAL_FIRST_MS 1000u
 #define DIAL_MAX_MS 30000u
 #define DIAL_ANSWERED_MS 20000u
@@ -32,7 +34,9 @@ static bool is_recent(const struct gossip *gossip, uint64_t at_ms) {
 
 /* No datagram of anybody reaches us: then those who were never pinged need not be tried one by one. */
 static bool is_dark(const struct gossip *gossip) {
-    return is_recent(gossip, gossip->carrier.link_ms) && !is_recent(gossip, gossip->carrier.datagram_ms);
+    const struct carrier *carrier = &gossip->carrier;
+    return is_recent(gossip, carrier->link_ms) && !is_recent(gossip, carrier->datagram_ms) &&
+           carrier->link_since_ms != NEVER && gossip->now_ms >= carrier->link_since_ms + DARK_LINK_MS;
 }
 
 static bool is_cut(const struct gossip *gossip, const struct member *member) {
@@ -43,6 +47,17 @@ bool carrier_reaches(const struct gossip *gossip, const struct member *member) {
     return member->way.link || !is_cut(gossip, member);
 }
 
+static size_t wants_max(const struct gossip *gossip) {
+    return gossip->limits.links_max < CARRIER_WANTS_MAX ? gossip->limits.links_max : CARRIER_WANTS_MAX;
+}
+
+uint32_t carrier_patience_ms(struct gossip *gossip, const struct member *member) {
+    if (carrier_reaches(gossip, member)) return 0;
+    carrier_want(gossip, member, CARRIER_NEED_MS);
+    /* Where all have a link all the time, that it is missing says something. */
+    return members_visible_count(gossip) > wants_max(gossip) ? PATIENCE_MS : 0;
+}
+
 static void wake(struct gossip *gossip, uint64_t at_ms) {
     gossip->carrier.next_ms = earlier(gossip->carrier.next_ms, at_ms);
 }
@@ -51,7 +66,7 @@ static void set_by_link(struct gossip *gossip, struct member *member, bool by_li
     struct way *way = &member->way;
     if (way->by_link == by_link) return;
     way->by_link = by_link;
-    way->misses = way->passes = 0;
+    way->misses = way->passes = way->silences = 0;
     gossip->carrier.by_link_count += by_link ? 1u : (size_t)-1;
     if (!by_link) return;
     way->try_ms = gossip->now_ms + TRY_MS + chance_below(&gossip->chance, TRY_MS / 4);
@@ -143,10 +158,6 @@ static struct carrier_want *want_of(struct gossip *gossip, const struct member_i
         if (gossip->carrier.wants[i].until_ms != 0 && id_equal(&gossip->carrier.wants[i].id, id))
             return &gossip->carrier.wants[i];
     return NULL;
-}
-
-static size_t wants_max(const struct gossip *gossip) {
-    return gossip->limits.links_max < CARRIER_WANTS_MAX ? gossip->limits.links_max : CARRIER_WANTS_MAX;
 }
 
 /* A slot that is free, or that of the link whose time ends first. */
@@ -277,6 +288,7 @@ void gossip_link_receive(struct gossip *gossip, uint64_t now_ms, const struct me
         gossip->counters.malformed++;
         return;
     }
+    if (gossip->carrier.link_since_ms == NEVER) gossip->carrier.link_since_ms = gossip->now_ms;
     gossip->carrier.link_ms = gossip->now_ms;
     gossip->source = carrier_address(from);
     gossip->over_link = true;
@@ -298,23 +310,32 @@ void carrier_asked(struct member *member) {
 void carrier_unanswered(struct gossip *gossip, struct member *member) {
     struct way *way = &member->way;
     struct gossip_address link = carrier_address(&member->id);
-    if (!(way->by_link && way->link) && way->misses < UINT8_MAX) way->misses++;
+    way->silent = !(way->by_link && way->link);
+    if (way->silent && way->silences < UINT8_MAX) way->silences++;
     if (way->link)
         probe_by(gossip, member, &link);
-    else if (way->misses >= MISSES)
+    else if (way->silences >= MISSES)
         carrier_want(gossip, member, CARRIER_NEED_MS);
+}
+
+/* Another way was answered while a datagram was not. */
+static void miss(struct gossip *gossip, struct member *member, uint8_t enough) {
+    struct way *way = &member->way;
+    if (way->silent && way->misses < UINT8_MAX) way->misses++;
+    way->silent = false;
+    if (way->misses >= enough) set_by_link(gossip, member, true);
 }
 
 void carrier_answered(struct gossip *gossip, struct member *member, uint64_t number) {
     struct way *way = &member->way;
     if (gossip->over_link) {
-        if (number == member->probe.number && (way->misses >= MISSES || is_dark(gossip)))
-            set_by_link(gossip, member, true);
+        if (number == member->probe.number) miss(gossip, member, is_dark(gossip) ? 0 : MISSES);
         return;
     }
     if (number != way->asked) return;
     way->asked = 0;
-    way->misses = 0;
+    way->silent = false;
+    way->silences = way->misses = 0;
     if (!way->by_link) return;
     if (++way->passes >= PASSES) {
         set_by_link(gossip, member, false);
@@ -325,7 +346,7 @@ void carrier_answered(struct gossip *gossip, struct member *member, uint64_t num
 }
 
 void carrier_answered_helper(struct gossip *gossip, struct member *member) {
-    if (member->way.misses >= MISSES_BY_HELPER) set_by_link(gossip, member, true);
+    miss(gossip, member, MISSES_BY_HELPER);
 }
 
 /* ---- time ---- */

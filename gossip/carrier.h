@@ -7,19 +7,21 @@
 
 #include "gossip/gossip.h"
 
-#define ADDRESS_LINK 255u         /* family; ip is the id of the member at the far end */
-#define CARRIER_WANTS_MAX 64u     /* links wanted at a time, whatever limits.links_max says */
-#define CARRIER_DIALS_MAX 64u     /* addresses of nobody known that are dialled for a link */
-#define CARRIER_NEED_MS 10000u    /* how long a link is wanted for what needs it once */
-#define CARRIER_PATIENCE_MS 2000u /* a link that is not there yet may take so long before a probe counts */
+#define ADDRESS_LINK 255u      /* family; ip is the id of the member at the far end */
+#define CARRIER_WANTS_MAX 64u  /* links wanted at a time, whatever limits.links_max says */
+#define CARRIER_DIALS_MAX 64u  /* addresses of nobody known that are dialled for a link */
+#define CARRIER_NEED_MS 10000u /* how long a link is wanted for what needs it once */
 
 /* Of one member. */
 struct way {
-    bool link;              /* a link to it is up */
-    bool by_link;           /* datagrams to it are not answered, though it is there */
-    uint8_t misses, passes; /* pings by datagram in a row that were not answered in time; trials that were */
-    uint64_t asked;         /* the number of the last ping that went by datagram */
-    uint64_t try_ms;        /* datagrams are tried again then */
+    bool link;        /* a link to it is up */
+    bool by_link;     /* datagrams to it are not answered, though it is there */
+    bool silent;      /* the ping of this round that went by datagram was not answered in time */
+    uint8_t silences; /* rounds in a row of which that is true */
+    uint8_t misses;   /* those of them that were answered by another way: then it was not the member that was silent */
+    uint8_t passes;   /* trials in a row that were answered */
+    uint64_t asked;   /* the number of the last ping that went by datagram */
+    uint64_t try_ms;  /* datagrams are tried again then */
 };
 
 struct carrier_want {
@@ -41,6 +43,7 @@ struct carrier {
     struct carrier_dial dials[CARRIER_DIALS_MAX];
     uint32_t due_count;               /* wants and dials to be told */
     uint64_t next_ms;                 /* carrier_tick(); NEVER without any link or want */
+    uint64_t link_since_ms;           /* of the first thing by link after the last by datagram */
     uint64_t datagram_ms, link_ms;    /* when something of another was heard by either way, or NEVER */
     size_t link_count, by_link_count; /* members with way.link, with way.by_link */
     struct queued_datagram *packets, *packets_last;

@@ -77,7 +77,8 @@ struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
     wire_store_u64(gossip->secret, chance_next(&gossip->chance));
     wire_store_u64(gossip->secret + 8, chance_next(&gossip->chance));
     gossip->next_hard_probe_ms = gossip->next_rumor_ms = gossip->partition_since_ms = NEVER;
-    gossip->carrier.next_ms = gossip->carrier.datagram_ms = gossip->carrier.link_ms = NEVER;
+    gossip->carrier.next_ms = gossip->carrier.datagram_ms = gossip->carrier.link_ms = gossip->carrier.link_since_ms =
+        NEVER;
     gossip->next_probe_ms = now_ms + chance_below(&gossip->chance, gossip->limits.probe_interval_ms);
     gossip->next_sync_ms = now_ms + chance_below(&gossip->chance, gossip->limits.anti_entropy_ms);
     gossip->next_rejoin_ms = now_ms;
@@ -143,6 +144,7 @@ void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_
         return;
     }
     gossip->carrier.datagram_ms = gossip->now_ms;
+    gossip->carrier.link_since_ms = NEVER;
     gossip->source = *from;
     strangers_credit(gossip, from, size);
     receive_packet(gossip, plain, (size_t)plain_size);

@@ -60,11 +60,8 @@ static void ping(struct gossip *gossip, struct member *member) {
 static void start(struct gossip *gossip, struct member *member) {
     member->probe.stage = 1;
     member->probe.helpers = member->probe.nacks = 0;
-    member->probe.deadline_ms = gossip->now_ms + patience(gossip, gossip->limits.probe_timeout_ms);
-    if (!carrier_reaches(gossip, member)) {
-        carrier_want(gossip, member, CARRIER_NEED_MS);
-        member->probe.deadline_ms += CARRIER_PATIENCE_MS;
-    }
+    member->probe.deadline_ms =
+        gossip->now_ms + patience(gossip, gossip->limits.probe_timeout_ms) + carrier_patience_ms(gossip, member);
     members_changed(gossip, member);
 }
 

@@ -498,6 +498,8 @@ uint64_t repair_deadline_ms(const struct gossip *gossip);
 struct gossip_address carrier_address(const struct member_id *id); /* of the link to it */
 /* Datagrams pass, as far as we know, or its link is up. */
 bool carrier_reaches(const struct gossip *gossip, const struct member *member);
+/* How much longer a probe of it may take, as a link has to be dialled first. */
+uint32_t carrier_patience_ms(struct gossip *gossip, const struct member *member);
 /* One message over the link to it, never by datagram; false if there is none. */
 bool carrier_send_one(struct gossip *gossip, struct member *member, const struct message *message);
 void carrier_enqueue(struct gossip *gossip, const struct gossip_address *to, const uint8_t *plain, size_t size);

@@ -234,7 +234,7 @@ static void nobody_speaks_for_another_over_a_link(void **state) {
     block_all(net, true);
     for (int i = 0; i < net->count; i++)
         net_start(net, i);
-    assert_true(net_until(net, net_agreed, 15000));
+    assert_true(net_until(net, net_agreed, 15000) && net_until(net, all_by_link, 30000));
     /* What 1 says to 0 over its link comes to 0 over 2's. */
     struct member_id two = net_id(net, 2), zero = net_id(net, 0);
     net_row(net, 1, "x", true);
