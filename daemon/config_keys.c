@@ -136,6 +136,7 @@ static const struct config_key limit_keys[] = {
     GOSSIP_LIMIT(datagrams_queued_max, UINT32_MAX, "a number of datagrams"),
     GOSSIP_LIMIT(datagram_bytes_per_s, UINT32_MAX, "bytes a second, such as 524288"),
     GOSSIP_LIMIT(down_keep_ms, UINT32_MAX, "milliseconds, such as 86400000"),
+    GOSSIP_LIMIT(registry_bytes_max, UINT32_MAX, "bytes, such as 268435456"),
 };
 
 static const struct config_key log_keys[] = {

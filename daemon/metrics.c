@@ -112,6 +112,8 @@ static const struct row gossip_rows[] = {
      GOSSIP(rings_conflicting)},
     {"hobnob_registry_rows_own", GAUGE, "Registry rows of this broker now.", GOSSIP(rows_own)},
     {"hobnob_registry_rows_others", GAUGE, "Registry rows of other brokers now.", GOSSIP(rows_others)},
+    {"hobnob_registry_bytes", GAUGE, "Memory for the registry rows of other brokers.", GOSSIP(registry_bytes)},
+    {"hobnob_registry_graves", GAUGE, "Brokers of which only how far they came is remembered.", GOSSIP(graves)},
     {"hobnob_registry_filters", GAUGE, "Topics and subscriptions that this broker's rows stand for.",
      GOSSIP(filters_own)},
     {"hobnob_registry_filter_bytes", GAUGE, "Memory for them.", GOSSIP(filter_bytes)},

@@ -41,7 +41,7 @@ void event_member(struct gossip *gossip, struct member *member) {
 
 void event_row(void *context, enum gossip_row_kind kind, const char *filter, size_t size, bool active) {
     struct event_rows *rows = context;
-    if (!member_is_visible(rows->member)) return;
+    if (!holdings_show(rows->member)) return;
     struct gossip_event *event = push(rows->gossip, GOSSIP_ROW, filter, size);
     if (!event) {
         rows->member->resync = rows->gossip->resync = true;

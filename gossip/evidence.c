@@ -103,9 +103,7 @@ static void new_epoch(struct gossip *gossip, struct member *member, const struct
     member->known_sequence = 0;
     member->known_incarnation = 0;
     member->suspicion.running = false;
-    transfers_drop(&gossip->transfers, &member->id);
-    registry_unref(member->registry);
-    member->registry = NULL;
+    holdings_free(gossip, member);
 }
 
 static void take_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
@@ -156,6 +154,7 @@ static void check_head(struct gossip *gossip, struct member *member, const struc
         gossip->counters.bad_signature++;
         return;
     }
+    if (newer && !holdings_let_pass(gossip, member, head)) return;
     if (newer)
         take_head(gossip, member, head, bytes, size);
     else
@@ -244,6 +243,8 @@ void evidence_on_accuse(struct gossip *gossip, const struct message *message) {
     if (id_equal(&version->id, &gossip->self->id)) {
         if (version->epoch == gossip->self->epoch && version->incarnation >= gossip->self->incarnation)
             own_refute(gossip, version->incarnation);
+        else
+            own_told_epoch(gossip, version->epoch);
         struct message head = evidence_head_of(gossip->self);
         reply_add(gossip, &head);
         return;
@@ -292,10 +293,8 @@ bool evidence_tick(struct gossip *gossip, struct member *member) {
     if (member->state == MEMBER_UNVERIFIED)
         return member->has_key || gossip->now_ms < member->made_ms + UNVERIFIED_KEEP_MS;
     bool gone = member->state == MEMBER_DOWN || member->state == MEMBER_LEFT;
-    if (gone && gossip->now_ms >= member->down_since_ms + gossip->limits.down_keep_ms && member->registry) {
-        registry_unref(member->registry);
-        member->registry = NULL;
-    }
+    if (gone && gossip->now_ms >= member->down_since_ms + gossip->limits.down_keep_ms && member->registry)
+        holdings_bury(gossip, member);
     return true;
 }
 

@@ -20,6 +20,7 @@ static void set_defaults(struct gossip_limits *limits) {
         .eager_members_max = 32,
         .datagrams_queued_max = 4096,
         .down_keep_ms = 24u * 3600 * 1000,
+        .registry_bytes_max = 256u << 20,
         .links_max = 32,
         .datagram_bytes_per_s = 512u << 10,
     };
@@ -98,6 +99,7 @@ void gossip_free(struct gossip *gossip) {
     if (!gossip) return;
     members_free(gossip);
     transfers_free(&gossip->transfers);
+    graves_free(&gossip->graves);
     own_free(gossip);
     outbox_free(gossip);
     carrier_free(gossip);

@@ -100,6 +100,8 @@ struct gossip_limits {
     uint32_t eager_members_max; /* own entries go to every alive member at once when there are at most this many: 32 */
     uint32_t datagrams_queued_max; /* 4,096; the oldest is dropped and counted */
     uint32_t down_keep_ms;         /* rows of a down member are kept this long for its return: 24 h */
+    uint32_t registry_bytes_max;   /* memory of all others' rows, logs and checkpoints: 256 MiB. Over it the rows of
+                                      members that are down go, then changes are refused, with a warning */
     uint32_t links_max;            /* links wanted for gossip at a time: 32, at most 64 */
     uint32_t datagram_bytes_per_s; /* of all we send: 512 KiB, at least 16 KiB; a quarter of a second may go at once */
 };
@@ -332,7 +334,9 @@ struct gossip_counters {
     uint64_t filter_bytes; /* and the memory they take */
     uint64_t rows_merged;  /* rows wider than what is wanted */
     uint64_t merges, splits, unwanted;
-    uint64_t over_covered; /* kinds of which over 1 % was unwanted in the last minute: 0 to 2 */
+    uint64_t over_covered;   /* kinds of which over 1 % was unwanted in the last minute: 0 to 2 */
+    uint64_t registry_bytes; /* of all others' rows, logs and checkpoints, and of what is on its way */
+    uint64_t graves;
 };
 void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *out);
 

@@ -46,7 +46,7 @@ bool gossip_member_find(const struct gossip *gossip, uint64_t now_ms, const stru
 void gossip_walk_rows(const struct gossip *gossip, uint64_t now_ms, gossip_on_row *on_row, void *context) {
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = members_at(gossip, i);
-        if (!member->self && !member_is_visible(member)) continue;
+        if (!member->self && !holdings_show(member)) continue;
         struct member_info info;
         describe(gossip, now_ms, member, &info);
         struct rowset_walk walk;
@@ -71,6 +71,8 @@ static void count_covers(const struct gossip *gossip, struct gossip_counters *ou
 
 void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *out) {
     *out = gossip->counters;
+    out->registry_bytes = gossip->holdings.bytes + transfers_bytes(&gossip->transfers);
+    out->graves = gossip->graves.count;
     out->members_by_link = gossip->carrier.by_link_count;
     for (size_t i = 0; i < CARRIER_WANTS_MAX; i++)
         out->links_wanted += gossip->carrier.wants[i].until_ms != 0;
@@ -87,6 +89,6 @@ void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *o
         out->members_suspect += member->state == MEMBER_SUSPECT;
         out->members_down += member->state == MEMBER_DOWN;
         out->rings_behind += member_is_visible(member) && ring_is_behind(gossip, member);
-        out->rows_others += member_is_visible(member) ? registry_rows(member->registry)->count : 0;
+        out->rows_others += holdings_show(member) ? registry_rows(member->registry)->count : 0;
     }
 }

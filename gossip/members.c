@@ -245,6 +245,7 @@ static bool displace(struct gossip *gossip) {
         if (!oldest || member->made_ms < oldest->made_ms) oldest = member;
     }
     if (!oldest) return false;
+    holdings_bury(gossip, oldest);
     members_remove(gossip, oldest);
     return true;
 }
@@ -291,6 +292,7 @@ struct member *members_make(struct gossip *gossip, const struct member_id *id) {
     member = members->free;
     members->free = member->next_free;
     *member = (struct member){.id = *id, .number = member->number, .made_ms = gossip->now_ms};
+    member->has_grave = graves_find(&gossip->graves, id) != NULL;
     member->heard_ms = NEVER;
     member->probe.deadline_ms = NEVER;
     member->valid_until_ms = NEVER;
@@ -308,7 +310,7 @@ void members_remove(struct gossip *gossip, struct member *member) {
     carrier_forget(gossip, member);
     if (gossip->sender == member) gossip->sender = NULL;
     if (gossip->reply.member == member) gossip->reply.member = NULL;
-    transfers_drop(&gossip->transfers, &member->id);
+    holdings_free(gossip, member);
     timers_set(&gossip->timers, &member->timer, NEVER);
     digest_forget(gossip, member);
     member->known = member->self = false;
@@ -318,7 +320,6 @@ void members_remove(struct gossip *gossip, struct member *member) {
     set_place(members, member->place, members->places[members->count]);
     members->part_end[PART_OTHER]--;
     directory_remove(&members->directory, ids_of(members), &member->id);
-    registry_unref(member->registry);
     free(member->token);
     uint32_t number = member->number;
     *member = (struct member){.number = number, .next_free = members->free};

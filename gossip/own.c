@@ -17,6 +17,9 @@
 #define SEEN_AGAIN_MS 5000u
 #define CLONE_WINDOW_MS 600000u
 #define CLONE_QUIET_MS 60000u
+/* A member's bare word for our epoch: it may not carry us far, nor often. */
+#define EPOCH_JUMP_MAX 1000000u
+#define TOLD_EPOCH_MS 10000u
 
 bool own_sign_head(struct gossip *gossip) {
     struct member *self = gossip->self;
@@ -350,10 +353,8 @@ static void note_raise(struct gossip *gossip) {
                 "another broker speaks with our key: find it and give it a key of its own");
 }
 
-void own_raise_epoch(struct gossip *gossip, uint64_t above) {
+static void raise_epoch(struct gossip *gossip, uint64_t above) {
     struct member *self = gossip->self;
-    if (above == UINT64_MAX || gossip->now_ms < gossip->own.cloned_until_ms) return;
-    note_raise(gossip);
     /* Sequences go on, so that whoever waits for one is not misled; the new epoch begins with a checkpoint there. */
     if (!registry_checkpoint(&self->registry, &gossip->rules, above + 1)) return;
     self->epoch = above + 1;
@@ -364,6 +365,21 @@ void own_raise_epoch(struct gossip *gossip, uint64_t above) {
     }
     event_plain(gossip, GOSSIP_EPOCH, self, self->epoch, registry_sequence(self->registry), "");
     if (own_sign_head(gossip)) own_tell_head(gossip);
+}
+
+void own_raise_epoch(struct gossip *gossip, uint64_t above) {
+    if (above == UINT64_MAX || gossip->now_ms < gossip->own.cloned_until_ms) return;
+    note_raise(gossip);
+    raise_epoch(gossip, above);
+}
+
+void own_told_epoch(struct gossip *gossip, uint64_t epoch) {
+    uint64_t own = gossip->self->epoch;
+    if (!gossip->authentic || epoch <= own || epoch - own > EPOCH_JUMP_MAX ||
+        gossip->now_ms < gossip->own.told_epoch_ms)
+        return;
+    gossip->own.told_epoch_ms = gossip->now_ms + TOLD_EPOCH_MS;
+    raise_epoch(gossip, epoch);
 }
 
 void own_seen_at(struct gossip *gossip, const struct gossip_address *address) {

@@ -158,6 +158,7 @@ static void remember(struct gossip *gossip, const struct gossip_address *address
 static bool forget(struct gossip *gossip, struct member *member) {
     if (!is_gone(member) || gossip->now_ms - member->down_since_ms < FORGET_MS) return false;
     if (member->state == MEMBER_DOWN && member->address.family != 0) remember(gossip, &member->address);
+    holdings_bury(gossip, member);
     members_remove(gossip, member);
     return true;
 }

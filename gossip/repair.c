@@ -108,9 +108,11 @@ static void take_entry(struct gossip *gossip, struct member *member, const struc
         gossip->counters.bad_signature++;
         return;
     }
+    if (!holdings_have_room(gossip)) return;
+    holdings_begin(gossip, member);
     enum registry_result result = transfers_entry(&gossip->transfers, &member->registry, &gossip->rules, entry,
                                                   message->bytes, message->size, &watch);
-    members_changed(gossip, member);
+    holdings_end(gossip, member);
     if (result == REGISTRY_OK) {
         gossip->counters.entries_received++;
         rumors_entry(gossip, member,
@@ -184,9 +186,10 @@ void repair_head(struct gossip *gossip, struct member *member, const struct head
                  size_t size) {
     struct event_rows rows = {gossip, member};
     struct registry_watch watch = {event_row, &rows};
+    holdings_begin(gossip, member);
     enum registry_result result =
         transfers_head(&gossip->transfers, &member->registry, &gossip->rules, head, bytes, size, &watch);
-    members_changed(gossip, member);
+    holdings_end(gossip, member);
     if (result == REGISTRY_GAP)
         ask_all_chunks(gossip, member, gossip->sender ? gossip->sender : member);
     else if (result == REGISTRY_REFUSED)
@@ -223,9 +226,11 @@ void repair_on_chunk(struct gossip *gossip, const struct message *message) {
     if (!member || !member->known || message->version.epoch != member->epoch) return;
     struct event_rows rows = {gossip, member};
     struct registry_watch watch = {event_row, &rows};
+    if (!holdings_have_room(gossip)) return;
+    holdings_begin(gossip, member);
     enum registry_result result =
         transfers_chunk(&gossip->transfers, &member->registry, &gossip->rules, message, &watch);
-    members_changed(gossip, member);
+    holdings_end(gossip, member);
     if (result == REGISTRY_GAP) ask_all_chunks(gossip, member, gossip->sender);
     if (result != REGISTRY_OK) return;
     gossip->counters.checkpoints_received++;

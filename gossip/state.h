@@ -13,6 +13,7 @@
 #include "gossip/chance.h"
 #include "gossip/cover.h"
 #include "gossip/directory.h"
+#include "gossip/graves.h"
 #include "gossip/seal.h"
 #include "gossip/shared.h"
 #include "gossip/suspicion.h"
@@ -125,6 +126,7 @@ struct member {
         uint64_t until_ms;
     } accused[ACCUSED_MAX];
 
+    bool has_grave;            /* its rows are not shown until they are as new as they were once */
     struct registry *registry; /* of this epoch; NULL: nothing published. What is on its way: gossip->transfers */
 };
 
@@ -233,6 +235,7 @@ struct own {
     bool advertise_fixed;
     uint64_t raised_ms[3]; /* the last times our epoch was taken by another */
     uint64_t cloned_until_ms;
+    uint64_t told_epoch_ms; /* next time a bare word for it counts */
 };
 
 /* ring.c: the key ring that is used; that of number 0 is the configuration's and travels nowhere. */
@@ -248,12 +251,20 @@ struct ring {
     uint64_t owed_ms;                                        /* tried again then; NEVER */
 };
 
+/* holdings.c: of all registries but our own. */
+struct holdings {
+    uint64_t bytes;
+    uint64_t look_again_ms, tell_again_ms; /* when there is no room: when to look for some, and to tell of it */
+};
+
 struct gossip {
     struct gossip_limits limits;
     struct registry_rules rules;
     struct gossip_crypto crypto;
     struct gossip_shared *shared; /* NULL: none */
-    struct transfers transfers;   /* repair.c */
+    struct graves graves;         /* holdings.c */
+    struct holdings holdings;
+    struct transfers transfers; /* repair.c */
     struct seal seal;
     struct ring ring;
     struct chance chance;
@@ -464,6 +475,8 @@ void own_resend_soon(struct gossip *gossip, struct member *member);
 void own_heard(struct gossip *gossip, struct member *member); /* the header of its packet says what it holds of us */
 void own_refute(struct gossip *gossip, uint64_t incarnation);
 void own_raise_epoch(struct gossip *gossip, uint64_t above);
+/* By a member that has forgotten all of us but our grave, and so cannot show what we signed. */
+void own_told_epoch(struct gossip *gossip, uint64_t epoch);
 void own_tell_head(struct gossip *gossip);
 void own_seen_at(struct gossip *gossip, const struct gossip_address *address);
 void own_free(struct gossip *gossip);
@@ -520,6 +533,21 @@ void carrier_forget(struct gossip *gossip, struct member *member); /* it is remo
 void carrier_tick(struct gossip *gossip);
 uint64_t carrier_deadline_ms(const struct gossip *gossip);
 void carrier_free(struct gossip *gossip);
+
+/* ---- holdings.c ---- */
+/* Around every change of a member's registry. It may come out of its grave by it, and its rows are told then. */
+void holdings_begin(struct gossip *gossip, const struct member *member);
+void holdings_end(struct gossip *gossip, struct member *member);
+/* Is there room for more? Hidden owners' registries go first, the longest hidden ones before others. */
+bool holdings_have_room(struct gossip *gossip);
+/* Lets go of a hidden member's registry; a grave stays. */
+void holdings_bury(struct gossip *gossip, struct member *member);
+/* Lets go of it without one: another epoch begins, or the member itself goes. */
+void holdings_free(struct gossip *gossip, struct member *member);
+/* May this verified head make a new member of it? False: older than its grave; who brought it is told. */
+bool holdings_let_pass(struct gossip *gossip, const struct member *member, const struct head *head);
+/* Are its rows shown? */
+bool holdings_show(const struct member *member);
 
 /* ---- rejoin.c ---- */
 void rejoin_on_link(struct gossip *gossip, const struct gossip_address *address, const struct member_id *id);

@@ -402,7 +402,7 @@ static void an_unknown_key_is_answered_with_all_that_there_are(void **state) {
     (void)state;
     struct config *config = parse("name: a\nlimits: {zzzzzzzzzzzz: 1}\n");
     assert_non_null(strstr(fault_text(), "write one of: packet_size_max, "));
-    assert_non_null(strstr(fault_text(), ", down_keep_ms\n"));
+    assert_non_null(strstr(fault_text(), ", registry_bytes_max\n"));
     config_free(config);
 }
 
