@@ -93,15 +93,35 @@ static enum registry_result keep_early(struct transfers *transfers, const struct
     return kept ? REGISTRY_GAP : REGISTRY_NO_MEMORY;
 }
 
+/* The log was quicker than the checkpoint whose head came first: that is folded now, or the log would grow for ever. */
+static enum registry_result fold_staged(struct transfer *transfer, struct registry **held,
+                                        const struct registry_rules *rules) {
+    enum registry_result result = REGISTRY_OK;
+    for (size_t i = 0; i < TRANSFER_STAGINGS && result != REGISTRY_MIXED; i++) {
+        const struct staging *staging = &transfer->staging[i];
+        if (staging->used && staging->head.checkpoint_sequence <= registry_sequence(*held))
+            result = registry_head(held, rules, &staging->head, staging->head_bytes, staging->head_size);
+    }
+    return result;
+}
+
 /* Of what waited, all that follows now. */
-static void go_on(struct transfers *transfers, struct transfer *transfer, struct registry **held,
+static void go_on(struct transfers *transfers, const struct member_id *id, struct registry **held,
                   const struct registry_rules *rules, const struct registry_watch *watch) {
+    struct transfer *transfer = transfers_find(transfers, id);
     if (!transfer) return;
-    struct log_entry *next;
-    do
+    enum registry_result result = fold_staged(transfer, held, rules);
+    for (struct log_entry *next; result == REGISTRY_OK || result == REGISTRY_REPEATED;) {
         next = transfer->window[(registry_sequence(*held) + 1) % TRANSFER_WINDOW];
-    while (next && registry_apply(held, rules, next, watch) == REGISTRY_OK);
-    tidy(transfers, transfer, registry_sequence(*held));
+        if (!next || registry_apply(held, rules, next, watch) != REGISTRY_OK) break;
+        result = fold_staged(transfer, held, rules);
+    }
+    if (result == REGISTRY_MIXED) { /* it is fetched again when the owner's head comes the next time */
+        registry_forget(held, watch);
+        transfers_drop(transfers, id);
+    } else if (result != REGISTRY_NO_MEMORY) {
+        tidy(transfers, transfer, registry_sequence(*held));
+    }
 }
 
 enum registry_result transfers_entry(struct transfers *transfers, struct registry **held,
@@ -114,7 +134,7 @@ enum registry_result transfers_entry(struct transfers *transfers, struct registr
     if (!kept) return REGISTRY_NO_MEMORY;
     enum registry_result result = registry_apply(held, rules, kept, watch);
     log_entry_unref(kept);
-    if (result == REGISTRY_OK) go_on(transfers, transfers_find(transfers, &entry->id), held, rules, watch);
+    if (result == REGISTRY_OK) go_on(transfers, &entry->id, held, rules, watch);
     return result;
 }
 
@@ -153,8 +173,10 @@ static enum registry_result commit(struct transfers *transfers, struct transfer 
         staging_free(staging);
     }
     if (result == REGISTRY_OK) {
+        const struct member_id id = staging->head.id;
         transfer->refused = false;
-        go_on(transfers, transfer, held, rules, watch);
+        tidy(transfers, transfer, registry_sequence(*held));
+        go_on(transfers, &id, held, rules, watch);
     }
     return result;
 }

@@ -109,6 +109,34 @@ static void a_replica_that_is_ahead_folds_what_lies_below(void **unused) {
     registry_unref(ahead.registry);
 }
 
+/* The head names a checkpoint that the replica is below; then entries carry it there, and beyond. */
+static void a_replica_folds_to_a_head_that_came_before_the_entries(void **unused) {
+    (void)unused;
+    for (int reversed = 0; reversed < 2; reversed++) {
+        struct fixture_owner owner, log;
+        struct fixture_replica replica = {0};
+        fixture_init(&owner);
+        fixture_init(&log);
+        for (uint64_t i = 1; i <= 5; i++) {
+            char op[16];
+            snprintf(op, sizeof op, "+row/%d", (int)i);
+            fixture_say(&log, op);
+            if (i <= 3) fixture_say(&owner, op);
+        }
+        fixture_checkpoint(&owner);
+        assert_int_equal(fixture_offer_head(&replica, &owner), REGISTRY_GAP);
+        for (uint64_t i = 1; i <= 5; i++)
+            fixture_offer(&replica, &log, reversed ? 6 - i : i);
+        assert_int_equal(replica.registry->at.sequence, 5);
+        assert_int_equal(replica.registry->at.base_sequence, 3);
+        assert_int_equal(replica.registry->log_count, 2);
+        assert_null(replica.transfers.all);
+        fixture_end(&replica);
+        registry_unref(owner.registry);
+        registry_unref(log.registry);
+    }
+}
+
 /* The owner wrote one row, the replica took three entries of which two are of another life; then the owner signs a
  * checkpoint at or below what the replica holds. */
 static void a_replica_that_mixed_two_lives_takes_the_owners_checkpoint(void **unused) {
@@ -489,6 +517,7 @@ int main(void) {
         cmocka_unit_test(the_chain_leaves_the_signature_out),
         cmocka_unit_test(a_replica_folds_when_the_owner_does),
         cmocka_unit_test(a_replica_that_is_ahead_folds_what_lies_below),
+        cmocka_unit_test(a_replica_folds_to_a_head_that_came_before_the_entries),
         cmocka_unit_test(a_replica_that_mixed_two_lives_takes_the_owners_checkpoint),
         cmocka_unit_test(two_checkpoints_signed_for_one_sequence_are_never_mixed),
         cmocka_unit_test(a_checkpoint_is_taken_wholly_or_not_at_all_in_any_order_of_chunks),
