@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define MEET_MS 200u
+
 unsigned digest_bucket_of(const struct member_id *id) {
     return id->bytes[0] % MESSAGE_BUCKET_COUNT;
 }
@@ -80,6 +82,14 @@ uint64_t gossip_table_hash(const struct gossip *gossip) {
 void digest_send(struct gossip *gossip, struct member *member) {
     struct message digest = {.kind = MESSAGE_DIGEST, .number = gossip->digest.all};
     send_one(gossip, member, &digest);
+}
+
+/* Whoever joins many would else compare with each of them, and get all that it lacks from each. */
+void digest_meet(struct gossip *gossip, struct member *member) {
+    if (members_visible_count(gossip) - 1 <= gossip->limits.eager_members_max)
+        digest_send(gossip, member);
+    else
+        gossip->next_sync_ms = earlier(gossip->next_sync_ms, gossip->now_ms + MEET_MS);
 }
 
 void digest_on_digest(struct gossip *gossip, uint64_t hash) {

@@ -55,7 +55,7 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
         event_rows_all(gossip, member);
         own_resend_soon(gossip, member);
         repair_want(gossip, member, gossip->sender ? gossip->sender : member);
-        digest_send(gossip, member);
+        digest_meet(gossip, member);
     }
 }
 

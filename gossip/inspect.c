@@ -70,7 +70,7 @@ void gossip_inspect_sizes(const struct gossip *gossip, struct gossip_sizes *out)
     for (size_t i = 0; i < RELAYS_MAX; i++)
         out->relays += gossip->relays[i].used;
     for (size_t i = 0; i < STRANGERS_MAX; i++)
-        out->strangers += gossip->strangers[i].address.family != 0;
+        out->strangers += gossip->strangers[i].used;
 }
 
 void gossip_inspect_rows(const struct gossip *gossip, const struct member_id *id, gossip_inspect_on_row *on_row,

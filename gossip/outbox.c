@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define AMPLIFICATION 3u
-
 void cookie_for(const struct gossip *gossip, const struct gossip_address *address, uint8_t cookie[8]) {
     uint8_t input[16 + 19], digest[32];
     memcpy(input, gossip->secret, 16);
@@ -15,68 +13,41 @@ void cookie_for(const struct gossip *gossip, const struct gossip_address *addres
     memcpy(cookie, digest, 8);
 }
 
-static struct stranger *stranger_at(struct gossip *gossip, const struct gossip_address *address) {
-    struct stranger *oldest = &gossip->strangers[0];
-    for (size_t i = 0; i < STRANGERS_MAX; i++) {
-        struct stranger *stranger = &gossip->strangers[i];
-        if (stranger->address.family != 0 && address_equal(&stranger->address, address)) return stranger;
-        if (stranger->last_ms < oldest->last_ms || (oldest->address.family != 0 && stranger->address.family == 0))
-            oldest = stranger;
-    }
-    *oldest = (struct stranger){.address = *address, .last_ms = gossip->now_ms};
-    return oldest;
-}
-
-void strangers_credit(struct gossip *gossip, const struct gossip_address *address, size_t size) {
-    struct stranger *stranger = stranger_at(gossip, address);
-    stranger->received += size;
-    stranger->last_ms = gossip->now_ms;
-}
-
 static bool is_proven(const struct gossip *gossip, const struct packet *packet) {
     const struct member *member = packet->member;
     if (member && member->path_proven && address_equal(&member->path, &packet->to)) return true;
     return gossip->header && gossip->source_proven && address_equal(&gossip->source, &packet->to);
 }
 
-/* RFC 9000 section 8.1 by another name: an address that has not proved that it hears us gets at most three times what
- * it sent. */
-static bool may_send(struct gossip *gossip, const struct packet *packet, size_t size) {
-    if (packet->dial || is_proven(gossip, packet)) return true;
-    struct stranger *stranger = stranger_at(gossip, &packet->to);
-    if (stranger->sent + size > AMPLIFICATION * stranger->received) return false;
-    stranger->sent += size;
-    return true;
-}
-
 /* Written last, so that what it acknowledges is as new as can be. */
-static void put_header(struct gossip *gossip, const struct packet *packet, struct wire_out *out) {
+static void put_header(struct gossip *gossip, const struct packet *packet, struct packet_header *header,
+                       struct wire_out *out) {
     const struct member *member = packet->member;
-    struct packet_header header = {
+    *header = (struct packet_header){
         .id = gossip->self->id,
         .epoch = gossip->self->epoch,
         .incarnation = gossip->self->incarnation,
         .sequence = registry_sequence(gossip->self->registry),
     };
     if (member && member->known) {
-        header.holds_epoch = member->epoch;
-        header.holds_incarnation = member->incarnation;
-        header.holds_sequence = registry_sequence(member->registry);
+        header->holds_epoch = member->epoch;
+        header->holds_incarnation = member->incarnation;
+        header->holds_sequence = registry_sequence(member->registry);
     }
     bool reply = gossip->header && address_equal(&gossip->source, &packet->to);
     if (packet->to.family != ADDRESS_LINK) {
         if (reply)
-            memcpy(header.cookie, gossip->source_cookie, sizeof header.cookie);
+            memcpy(header->cookie, gossip->source_cookie, sizeof header->cookie);
         else
-            cookie_for(gossip, &packet->to, header.cookie);
+            cookie_for(gossip, &packet->to, header->cookie);
     }
     if (packet->to.family == ADDRESS_LINK)
-        memset(header.echo, 0, sizeof header.echo); /* TLS has proved who is there */
+        memset(header->echo, 0, sizeof header->echo); /* TLS has proved who is there */
     else if (reply)
-        memcpy(header.echo, gossip->header->cookie, sizeof header.echo);
+        memcpy(header->echo, gossip->header->cookie, sizeof header->echo);
     else if (member && address_equal(&member->path, &packet->to))
-        memcpy(header.echo, member->echo, sizeof header.echo);
-    header_put(out, &header);
+        memcpy(header->echo, member->echo, sizeof header->echo);
+    header_put(out, header);
     assert(!out->failed && out->size <= MESSAGE_HEADER_MAX);
 }
 
@@ -110,16 +81,19 @@ static void enqueue(struct gossip *gossip, const struct packet *packet, const ui
 void packet_end(struct gossip *gossip, struct packet *packet, bool empty) {
     if ((!packet->filled && !empty) || packet->to.family == 0) return;
     uint8_t plain[SEAL_PLAIN_MAX];
+    struct packet_header header;
     struct wire_out out;
     wire_out_init(&out, plain, sizeof plain);
-    put_header(gossip, packet, &out);
+    put_header(gossip, packet, &header, &out);
     memcpy(plain + out.size, packet->body, packet->out.size);
     size_t plain_size = out.size + packet->out.size;
     if (packet->to.family == ADDRESS_LINK) {
         carrier_enqueue(gossip, &packet->to, plain, plain_size);
         return;
     }
-    if (!may_send(gossip, packet, plain_size + SEAL_OVERHEAD)) return;
+    if (!packet->dial && !is_proven(gossip, packet) &&
+        !strangers_spend(gossip, header.cookie, plain_size + SEAL_OVERHEAD))
+        return;
     uint8_t sealed[GOSSIP_DATAGRAM_MAX];
     size_t size = seal_close(&gossip->seal, &gossip->crypto, &gossip->chance, plain, plain_size, sealed);
     if (size > 0) enqueue(gossip, packet, sealed, size);

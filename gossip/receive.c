@@ -116,6 +116,10 @@ static void receive_from_namesake(struct gossip *gossip, struct wire_in *in) {
     evidence_answer_older(gossip, gossip->self);
 }
 
+static void credit_stranger(struct gossip *gossip, size_t plain_size) {
+    if (!gossip->over_link) strangers_credit(gossip, gossip->source_cookie, plain_size + SEAL_OVERHEAD);
+}
+
 void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
     struct wire_in in;
     struct packet_header header;
@@ -136,11 +140,14 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
     gossip->authentic = gossip->proof_due = false;
     gossip->reply_open = false;
     if (seek_hear(gossip, &in)) {
+        credit_stranger(gossip, size);
         /* Nothing else is in it, and a thousand who seek at once do not take the places of those who join. */
     } else if (id_equal(&header.id, &gossip->self->id)) {
+        credit_stranger(gossip, size);
         receive_from_namesake(gossip, &in);
     } else {
         note_sender(gossip);
+        if (!gossip->authentic) credit_stranger(gossip, size);
         struct message message;
         while (message_get(&in, &message))
             handle(gossip, &message);

@@ -24,7 +24,7 @@
 #define REMEMBERED_MAX 64u
 #define GROUPS_MAX 4u
 #define SOUGHT_MAX 8u
-#define STRANGERS_MAX 64u /* unproven addresses whose bytes are counted */
+#define STRANGERS_MAX 128u /* unproven addresses whose bytes are counted */
 #define UNVERIFIED_MAX                                                                                                 \
     256u               /* members whose token we have not seen; strangers replace one another, never a verified one */
 #define RELAYS_MAX 64u /* probes made for others and not yet answered; a power of two */
@@ -180,7 +180,8 @@ struct queued_event {
 };
 
 struct stranger {
-    struct gossip_address address;
+    uint8_t cookie[8]; /* of its address */
+    bool used;
     uint64_t received, sent, last_ms;
 };
 
@@ -363,6 +364,7 @@ void digest_changed(struct gossip *gossip, struct member *member);
 void digest_forget(struct gossip *gossip, struct member *member);
 const char *digest_fault(const struct gossip *gossip);
 void digest_send(struct gossip *gossip, struct member *member);
+void digest_meet(struct gossip *gossip, struct member *member); /* it has just become visible */
 void digest_on_digest(struct gossip *gossip, uint64_t hash);
 void digest_on_buckets(struct gossip *gossip, const uint8_t *hashes);
 void digest_on_versions(struct gossip *gossip, const struct message *message);
@@ -394,11 +396,14 @@ void packet_end(struct gossip *gossip, struct packet *packet, bool empty);
 /* One message, one packet, to a member. */
 void send_one(struct gossip *gossip, struct member *member, const struct message *message);
 void cookie_for(const struct gossip *gossip, const struct gossip_address *address, uint8_t cookie[8]);
-void strangers_credit(struct gossip *gossip, const struct gossip_address *address, size_t size);
 void outbox_free(struct gossip *gossip);
 /* The reply to the packet in hand. */
 void reply_add(struct gossip *gossip, const struct message *message);
 void reply_acknowledge(struct gossip *gossip);
+
+/* ---- strangers.c: what may be sent to whoever has not proved where it is; by the cookie of its address ---- */
+void strangers_credit(struct gossip *gossip, const uint8_t cookie[8], size_t size); /* so much came from there */
+bool strangers_spend(struct gossip *gossip, const uint8_t cookie[8], size_t size);  /* may so much be sent there? */
 
 /* ---- receive.c ---- */
 void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size);

@@ -236,9 +236,7 @@ uint64_t wire_load_u64(const uint8_t in[8]) {
 }
 
 bool address_equal(const struct gossip_address *a, const struct gossip_address *b) {
-    uint8_t left[19], right[19];
     if (a->family != b->family) return false;
-    if (a->family != 4 && a->family != 6) return memcmp(a->ip, b->ip, sizeof a->ip) == 0;
-    size_t size = address_store(a, left);
-    return size == address_store(b, right) && memcmp(left, right, size) == 0;
+    if (a->family == 4) return a->port == b->port && memcmp(a->ip, b->ip, 4) == 0;
+    return (a->family != 6 || a->port == b->port) && memcmp(a->ip, b->ip, sizeof a->ip) == 0;
 }

@@ -1,0 +1,32 @@
+/* RFC 9000 section 8.1 by another name: an address that has not proved that it hears us gets at most three times what
+ * it sent. What is kept of an address is its cookie: a hash that nobody else can make, so nobody chooses its place. */
+#include "gossip/state.h"
+
+#include <string.h>
+
+#define AMPLIFICATION 3u
+#define WAYS 4u /* places among which the oldest gives way */
+
+static struct stranger *stranger_of(struct gossip *gossip, const uint8_t cookie[8]) {
+    struct stranger *set = &gossip->strangers[cookie[0] % (STRANGERS_MAX / WAYS) * WAYS], *oldest = set;
+    for (size_t i = 0; i < WAYS; i++) {
+        if (set[i].used && memcmp(set[i].cookie, cookie, sizeof set[i].cookie) == 0) return &set[i];
+        if (!set[i].used || (oldest->used && set[i].last_ms < oldest->last_ms)) oldest = &set[i];
+    }
+    *oldest = (struct stranger){.used = true, .last_ms = gossip->now_ms};
+    memcpy(oldest->cookie, cookie, sizeof oldest->cookie);
+    return oldest;
+}
+
+void strangers_credit(struct gossip *gossip, const uint8_t cookie[8], size_t size) {
+    struct stranger *stranger = stranger_of(gossip, cookie);
+    stranger->received += size;
+    stranger->last_ms = gossip->now_ms;
+}
+
+bool strangers_spend(struct gossip *gossip, const uint8_t cookie[8], size_t size) {
+    struct stranger *stranger = stranger_of(gossip, cookie);
+    if (stranger->sent + size > AMPLIFICATION * stranger->received) return false;
+    stranger->sent += size;
+    return true;
+}
