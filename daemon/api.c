@@ -97,14 +97,20 @@ static json_t *ring_mark(const struct member_info *info) {
     return info->ring == 0 ? json_null() : json_string(text);
 }
 
+/* How it is reached; none for ourselves, and while it is not. */
+static json_t *way(const struct member_info *info) {
+    bool there = !info->self && (info->state == MEMBER_ALIVE || info->state == MEMBER_SUSPECT);
+    return !there ? json_null() : json_string(info->by_link ? "link" : "udp");
+}
+
 static void write_members(const struct server *server, struct table *table) {
     struct member_info info;
     for (size_t i = 0; member_at(server, i, &info); i++) {
         bool never = info.heard_ms_ago == UINT64_MAX && !info.self;
-        add_row(table, json_pack("{s:o, s:o, s:s, s:o, s:o, s:i, s:o, s:o, s:o, s:b}", "name",
+        add_row(table, json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:b}", "name",
                                  string(info.name, strlen(info.name)), "id", id_string(info.id.bytes), "state",
-                                 state_name(info.state), "address", address_json(&info.address), "epoch",
-                                 number(info.epoch), "rows", (int)info.rows, "heard_ms_ago",
+                                 state_name(info.state), "address", address_json(&info.address), "way", way(&info),
+                                 "epoch", number(info.epoch), "rows", (int)info.rows, "heard_ms_ago",
                                  never ? json_null() : number(info.self ? 0 : info.heard_ms_ago), "ring",
                                  number(info.ring), "ring_mark", ring_mark(&info), "self", info.self));
     }
@@ -128,8 +134,10 @@ static json_t *link_json(const struct link_info *link, uint64_t now_ms) {
         [LINK_DIALLING] = "dialling", [LINK_HANDSHAKE] = "handshake", [LINK_UP] = "up", [LINK_CLOSING] = "closing"};
     uint64_t up_ms = link->state == LINK_UP && now_ms > link->up_since_ms ? now_ms - link->up_since_ms : 0;
     return json_pack(
-        "{s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "peer",
-        string(link->name, strlen(link->name)), "id", id_string(link->peer.bytes), "state", states[link->state],
+        "{s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
+        "s:o, "
+        "s:o, s:b}",
+        "peer", string(link->name, strlen(link->name)), "id", id_string(link->peer.bytes), "state", states[link->state],
         "direction", link->dialled ? "out" : "in", "up_ms", number(up_ms), "joined_here", number(link->joined_here),
         "joined_there", number(link->joined_there), "publications_sent", number(link->publications_sent),
         "publications_received", number(link->publications_received), "frames_sent", number(link->frames_sent),
@@ -137,7 +145,8 @@ static json_t *link_json(const struct link_info *link, uint64_t now_ms) {
         number(link->bytes_received), "invites_sent", number(link->invites_sent), "invites_received",
         number(link->invites_received), "repeated", number(link->repeated), "lost", number(link->lost), "dropped",
         number(link->dropped), "outbox_messages", number(link->outbox_messages), "outbox_bytes",
-        number(link->outbox_bytes));
+        number(link->outbox_bytes), "gossip_sent", number(link->gossip_sent), "gossip_received",
+        number(link->gossip_received), "gossip_dropped", number(link->gossip_dropped), "gossip_wants", link->kept);
 }
 
 static void write_links(const struct server *server, struct table *table) {

@@ -121,6 +121,7 @@ static const struct config_key limit_keys[] = {
     BROKER_LIMIT(peers_max, UINT32_MAX, "a number of brokers"),
     BROKER_LIMIT(link_queue_bytes, UINT64_MAX, "bytes, such as 67108864"),
     BROKER_LIMIT(link_frame_bytes, UINT32_MAX, "bytes, such as 65536"),
+    BROKER_LIMIT(idle_links_max, UINT32_MAX, "a number of links"),
     BROKER_LIMIT(link_idle_ms, UINT32_MAX, "milliseconds, such as 5000"),
     BROKER_LIMIT(advert_idle_s, UINT32_MAX, "seconds, such as 3600"),
     GOSSIP_LIMIT(probe_interval_ms, UINT32_MAX, "milliseconds, such as 500"),
@@ -135,6 +136,7 @@ static const struct config_key limit_keys[] = {
     GOSSIP_LIMIT(eager_members_max, UINT32_MAX, "a number of brokers"),
     GOSSIP_LIMIT(datagrams_queued_max, UINT32_MAX, "a number of datagrams"),
     GOSSIP_LIMIT(datagram_bytes_per_s, UINT32_MAX, "bytes a second, such as 524288"),
+    GOSSIP_LIMIT(links_max, 64u, "a number of links, at most 64"),
     GOSSIP_LIMIT(down_keep_ms, UINT32_MAX, "milliseconds, such as 86400000"),
     GOSSIP_LIMIT(registry_bytes_max, UINT32_MAX, "bytes, such as 268435456"),
 };

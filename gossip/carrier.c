@@ -68,7 +68,11 @@ static void set_by_link(struct gossip *gossip, struct member *member, bool by_li
     way->by_link = by_link;
     way->misses = way->passes = way->silences = 0;
     gossip->carrier.by_link_count += by_link ? 1u : (size_t)-1;
-    if (!by_link) return;
+    if (!by_link) {
+        gossip->carrier.try_all = true; /* what came back for one came back for others */
+        wake(gossip, gossip->now_ms);
+        return;
+    }
     way->try_ms = gossip->now_ms + TRY_MS + chance_below(&gossip->chance, TRY_MS / 4);
     carrier_want(gossip, member, STAND_MS);
 }
@@ -351,10 +355,10 @@ void carrier_answered_helper(struct gossip *gossip, struct member *member) {
 
 /* ---- time ---- */
 
-static void try_datagrams(struct gossip *gossip, struct member *member) {
+static void try_datagrams(struct gossip *gossip, struct member *member, bool at_once) {
     struct way *way = &member->way;
     struct gossip_address to = member->path_proven || member->address.family == 0 ? member->path : member->address;
-    if (gossip->now_ms < way->try_ms) {
+    if (gossip->now_ms < way->try_ms && !at_once) {
         wake(gossip, way->try_ms);
         return;
     }
@@ -417,8 +421,10 @@ void carrier_tick(struct gossip *gossip) {
     carrier->next_ms = NEVER;
     if (carrier->by_link_count > 0 || (carrier->link_count > 0 && is_dark(gossip))) {
         stand(gossip);
+        bool all = carrier->try_all;
+        carrier->try_all = false;
         for (size_t i = 0; i < gossip->members.count; i++)
-            if (members_at(gossip, i)->way.by_link) try_datagrams(gossip, members_at(gossip, i));
+            if (members_at(gossip, i)->way.by_link) try_datagrams(gossip, members_at(gossip, i), all);
     }
     bool any = carrier->link_count > 0 || carrier->by_link_count > 0;
     for (size_t i = 0; i < CARRIER_WANTS_MAX; i++) {

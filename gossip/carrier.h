@@ -46,6 +46,7 @@ struct carrier {
     uint64_t link_since_ms;           /* of the first thing by link after the last by datagram */
     uint64_t datagram_ms, link_ms;    /* when something of another was heard by either way, or NEVER */
     size_t link_count, by_link_count; /* members with way.link, with way.by_link */
+    bool try_all;                     /* datagrams, to all that are reached by link */
     struct queued_datagram *packets, *packets_last;
     size_t packet_count;
 };

@@ -13,15 +13,16 @@ int command_links(int argc, char **argv) {
         {"lost", NULL, 0},
         {"dropped", NULL, 0},
         {"outbox_messages", "waiting", 0},
+        {"gossip_wants", "gossip", 0},
         {"joined_here", "joins here", 0},
         {"joined_there", "there", 0},
     };
     static const struct admin_listing listing = {
         "links",
         "Lists the links to other brokers: which side dialled (way), publications sent, got and waiting, and the "
-        "filters joined here by the peer and there by us. A link is made when two brokers have business together. "
-        "--json has more counters.",
-        "no links: no client here and elsewhere have a topic in common yet",
+        "filters joined here by the peer and there by us. A link is made when two brokers have business together, "
+        "or when gossip wants it (gossip), since datagrams do not pass. --json has more counters.",
+        "no links: no client here and elsewhere have a topic in common yet, and gossip needs none",
         columns,
         sizeof columns / sizeof *columns,
         true,

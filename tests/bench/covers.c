@@ -4,15 +4,15 @@
  *   bench_covers cliff [--rows N] [--learn MINUTES]
  *
  * speed puts N topics (1,000,000), lets N others come and go in turn, and deletes all: changes a second, the longest
- * single call, the longest gossip_tick's part, bytes a topic. Shapes: `many/N`; `site/hall/device/metric`, ten metrics a
- * device; twelve levels with a long name each. Times are of the CPU. Instructions of a change come from
+ * single call, the longest gossip_tick's part, bytes a topic. Shapes: `many/N`; `site/hall/device/metric`, ten metrics
+ * a device; twelve levels with a long name each. Times are of the CPU. Instructions of a change come from
  *
  *   valgrind --tool=callgrind --collect-atstart=no --toggle-collect='cover_*' bench_covers speed --topics 100000
  *
  * cliff has a tree of 1,000,000 topics (100 sites, 10 lines, 100 devices, 10 metrics), each published as often as any
- * other, and a broker that wants 8,730 of them: 8,030 of its own site, 50 devices (500 topics) that roam, 200 at random.
- * It prints what comes in unwanted with so many rows, at first and after so many minutes in which each minute 1,000
- * topics drawn at random are published and noted. */
+ * other, and a broker that wants 8,730 of them: 8,030 of its own site, 50 devices (500 topics) that roam, 200 at
+ * random. It prints what comes in unwanted with so many rows, at first and after so many minutes in which each minute
+ * 1,000 topics drawn at random are published and noted. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
