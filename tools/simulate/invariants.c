@@ -166,6 +166,8 @@ static void check_rows(struct world *world, const struct broker *viewer, uint32_
     uint64_t hash = standin_hash(7, print, sizeof print);
     bool changed = hash != view->print;
     if (!changed && ++view->looks != 0 && world->sabotage == SABOTAGE_NONE) return;
+    struct verifying verifying = {world, viewer, identity};
+    gossip_inspect_signed(core, &held->id, world->broker_max <= LOOK_AT_ALL ? 4 : 1, verify, &verifying);
     uint64_t rows_hash = 0, true_hash = 0;
     gossip_inspect_rows(core, &held->id, add_row, &rows_hash);
     tamper_rows(world, viewer, identity, view, &rows_hash);
@@ -180,8 +182,6 @@ static void check_rows(struct world *world, const struct broker *viewer, uint32_
     }
     view->print = hash;
     view->rows_hash = rows_hash;
-    struct verifying verifying = {world, viewer, identity};
-    gossip_inspect_signed(core, &held->id, world->broker_max <= LOOK_AT_ALL ? 4 : 1, verify, &verifying);
 }
 
 static void check_told(struct world *world, const struct broker *viewer, uint32_t identity, const struct view *view,
@@ -298,6 +298,7 @@ void invariants_on_datagram(struct world *world, struct broker *broker, const st
     uint64_t second = world_now_us(world) / AGENDA_S;
     broker->sent_in_second = broker->second == second ? broker->sent_in_second + 1 : 1;
     broker->second = second;
+    if (sabotaged(world, broker, SABOTAGE_STORM)) broker->sent_in_second += STORM;
     if (broker->sent_in_second > STORM + STORM_OF_EACH * world->broker_count)
         world_break(world, "P20: %s sent %u datagrams in a second", broker->name, broker->sent_in_second);
     if (!network_is_victim(&to, &number) || number >= VICTIMS) return;

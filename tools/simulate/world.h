@@ -84,6 +84,7 @@ enum sabotage {
     SABOTAGE_SELF,      /* a broker believes itself dead */
     SABOTAGE_EVIDENCE,  /* evidence is forgotten */
     SABOTAGE_ADDRESS,   /* two live brokers at one address */
+    SABOTAGE_STORM,     /* a broker sends without end */
     SABOTAGE_DISAGREE   /* a broker's table differs for good */
 };
 
