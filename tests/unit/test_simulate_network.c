@@ -81,7 +81,8 @@ static void entries_of_one_time_come_in_the_order_they_went_in(void **state) {
         agenda_push(&agenda, dice_below(&dice, 50), 0, i);
     for (uint32_t i = 0; i < 5000; i++) {
         assert_true(agenda_pop(&agenda, 1000, &entry));
-        assert_true(entry.at_us > before.at_us || (entry.at_us == before.at_us && (i == 0 || entry.which > before.which)));
+        assert_true(entry.at_us > before.at_us ||
+                    (entry.at_us == before.at_us && (i == 0 || entry.which > before.which)));
         before = entry;
     }
     assert_false(agenda_pop(&agenda, 1000, &entry));
@@ -178,8 +179,7 @@ static void what_is_larger_than_the_mtu_vanishes(void **state) {
 
 static void a_narrow_path_delays_and_then_drops(void **state) {
     (void)state;
-    struct net *net =
-        net_new(&(struct weather){.delay_us = 1, .bytes_per_s = 10000, .queue_us = 500000}, NAT_NONE);
+    struct net *net = net_new(&(struct weather){.delay_us = 1, .bytes_per_s = 10000, .queue_us = 500000}, NAT_NONE);
     for (int i = 0; i < 100; i++)
         send(net, 0, 1, 972); /* 100 ms each, with IP */
     arrive(net, 10 * AGENDA_S);

@@ -75,10 +75,10 @@ static void each_invariant_notices_what_is_made_wrong(void **state) {
         enum sabotage sabotage;
         const char *says;
     } cases[] = {
-        {SABOTAGE_ROW, ": I1: "},       {SABOTAGE_SEQUENCE, ": I2: "}, {SABOTAGE_DELETED, ": I3: "},
-        {SABOTAGE_SIGNATURE, ": I4: "}, {SABOTAGE_HIDDEN, ": I5: "},   {SABOTAGE_QUEUE, ": I6: "},
-        {SABOTAGE_SIZE, ": I7: "},      {SABOTAGE_AMPLIFY, ": I8: "},  {SABOTAGE_SELF, ": I9: "},
-        {SABOTAGE_EVIDENCE, ": I10: "}, {SABOTAGE_ADDRESS, ": I11: "}, {SABOTAGE_STORM, ": P20: "},
+        {SABOTAGE_ROW, ": I1: "},        {SABOTAGE_SEQUENCE, ": I2: "}, {SABOTAGE_DELETED, ": I3: "},
+        {SABOTAGE_SIGNATURE, ": I4: "},  {SABOTAGE_HIDDEN, ": I5: "},   {SABOTAGE_QUEUE, ": I6: "},
+        {SABOTAGE_SIZE, ": I7: "},       {SABOTAGE_AMPLIFY, ": I8: "},  {SABOTAGE_SELF, ": I9: "},
+        {SABOTAGE_EVIDENCE, ": I10: "},  {SABOTAGE_ADDRESS, ": I11: "}, {SABOTAGE_STORM, ": P20: "},
         {SABOTAGE_DISAGREE, "liveness"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -124,7 +124,7 @@ static void a_hostile_broker_changes_nothing_of_others(void **state) {
 static void drawn_federations_with_all_faults_agree_in_the_end(void **state) {
     (void)state;
     static struct outcome outcome;
-    for (uint64_t seed = 1; seed <= 6; seed++) {
+    for (uint64_t seed = 1; seed <= 3; seed++) {
         draw_and_run(seed, &outcome);
         if (!outcome.good) fail_msg("seed %d: %s", (int)seed, outcome.why);
     }
