@@ -4,15 +4,7 @@
 
 #include <string.h>
 
-static size_t staged_bytes(const struct gossip *gossip, const struct member *member) {
-    const struct transfer *transfer = transfers_find(&gossip->transfers, &member->id);
-    size_t bytes = 0;
-    for (size_t i = 0; transfer && i < TRANSFER_STAGINGS; i++)
-        bytes += transfer->staging[i].size;
-    return bytes;
-}
-
-static void look_at(const struct gossip *gossip, const struct member *member, struct gossip_inspected *out) {
+static void look_at(const struct member *member, struct gossip_inspected *out) {
     const struct registry *log = member->registry;
     *out = (struct gossip_inspected){
         .id = member->id,
@@ -35,26 +27,25 @@ static void look_at(const struct gossip *gossip, const struct member *member, st
         .base_size = log && log->base ? rowset_encoded_size(&log->base->rows) : 0,
         .log_count = log ? log->log_count : 0,
         .log_bytes = log ? log->log_bytes : 0,
-        .staged_bytes = staged_bytes(gossip, member),
     };
     if (log) memcpy(out->chain, log->at.chain, sizeof out->chain);
 }
 
 bool gossip_inspect_at(const struct gossip *gossip, size_t index, struct gossip_inspected *out) {
     if (index >= gossip->members.count) return false;
-    look_at(gossip, members_at(gossip, index), out);
+    look_at(members_at(gossip, index), out);
     return true;
 }
 
 bool gossip_inspect_find(const struct gossip *gossip, const struct member_id *id, struct gossip_inspected *out) {
     const struct member *member = members_find(gossip, id);
     if (!member) return false;
-    look_at(gossip, member, out);
+    look_at(member, out);
     return true;
 }
 
 bool gossip_inspect_self(const struct gossip *gossip, struct gossip_inspected *out) {
-    look_at(gossip, gossip->self, out);
+    look_at(gossip->self, out);
     return true;
 }
 
@@ -71,6 +62,14 @@ void gossip_inspect_sizes(const struct gossip *gossip, struct gossip_sizes *out)
         out->relays += gossip->relays[i].used;
     for (size_t i = 0; i < STRANGERS_MAX; i++)
         out->strangers += gossip->strangers[i].used;
+}
+
+size_t gossip_inspect_staged(const struct gossip *gossip, const struct member_id *id) {
+    const struct transfer *transfer = transfers_find(&gossip->transfers, id);
+    size_t bytes = 0;
+    for (size_t i = 0; transfer && i < TRANSFER_STAGINGS; i++)
+        bytes += transfer->staging[i].size;
+    return bytes;
 }
 
 void gossip_inspect_rows(const struct gossip *gossip, const struct member_id *id, gossip_inspect_on_row *on_row,

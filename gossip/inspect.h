@@ -21,7 +21,7 @@ struct gossip_inspected {
     /* Its log, as far as it is held. */
     uint64_t log_epoch, sequence, base_sequence;
     uint8_t chain[8];
-    size_t row_count, row_bytes, base_size, log_count, log_bytes, staged_bytes;
+    size_t row_count, row_bytes, base_size, log_count, log_bytes;
 };
 
 /* How full everything is that has a cap. */
@@ -35,6 +35,9 @@ bool gossip_inspect_at(const struct gossip *gossip, size_t index, struct gossip_
 bool gossip_inspect_find(const struct gossip *gossip, const struct member_id *id, struct gossip_inspected *out);
 bool gossip_inspect_self(const struct gossip *gossip, struct gossip_inspected *out);
 void gossip_inspect_sizes(const struct gossip *gossip, struct gossip_sizes *out);
+
+/* Bytes of checkpoints of this owner that are on their way. */
+size_t gossip_inspect_staged(const struct gossip *gossip, const struct member_id *id);
 
 /* Every row held of this owner, shown or hidden. */
 typedef void gossip_inspect_on_row(void *context, enum gossip_row_kind kind, const char *filter, size_t size);

@@ -44,6 +44,7 @@
 #define ROWS_DEFAULT 512u
 #define LOG_DEFAULT 64u
 #define OWNER_BYTES_DEFAULT (1u << 20)
+#define STAGED_CAP 2u /* checkpoints of one owner on their way */
 #define ROWS_OF_ONE_ENTRY 256u
 
 /* What a broker held of another when last looked at. */
@@ -158,6 +159,11 @@ static void check_order(struct world *world, const struct broker *viewer, uint32
     view->sequence = held->sequence;
 }
 
+static size_t owner_bytes_cap(const struct world *world) {
+    uint32_t limit = world->plan->limits.owner_bytes_max;
+    return (limit ? limit : OWNER_BYTES_DEFAULT) + GOSSIP_DATAGRAM_MAX;
+}
+
 static void check_rows(struct world *world, const struct broker *viewer, uint32_t identity, struct view *view,
                        const struct gossip_inspected *held) {
     struct gossip *core = viewer->strategy->core(viewer->node);
@@ -166,6 +172,9 @@ static void check_rows(struct world *world, const struct broker *viewer, uint32_
     uint64_t hash = standin_hash(7, print, sizeof print);
     bool changed = hash != view->print;
     if (!changed && ++view->looks != 0 && world->sabotage == SABOTAGE_NONE) return;
+    if (gossip_inspect_staged(core, &held->id) > STAGED_CAP * owner_bytes_cap(world))
+        world_break(world, "I6: %s has more on the way of %s than its limits allow", viewer->name,
+                    name_of(world, identity));
     struct verifying verifying = {world, viewer, identity};
     gossip_inspect_signed(core, &held->id, world->broker_max <= LOOK_AT_ALL ? 4 : 1, verify, &verifying);
     uint64_t rows_hash = 0, true_hash = 0;
@@ -197,10 +206,9 @@ static void check_caps(struct world *world, const struct broker *viewer, uint32_
                        const struct gossip_inspected *held) {
     const struct gossip_limits *limits = &world->plan->limits;
     size_t rows = 4 * (size_t)(limits->rows_max ? limits->rows_max : ROWS_DEFAULT) + ROWS_OF_ONE_ENTRY;
-    size_t bytes = (limits->owner_bytes_max ? limits->owner_bytes_max : OWNER_BYTES_DEFAULT) + GOSSIP_DATAGRAM_MAX;
+    size_t bytes = owner_bytes_cap(world);
     size_t entries = 4 * (size_t)(limits->log_entries_max ? limits->log_entries_max : LOG_DEFAULT);
-    if (held->row_count > rows || held->row_bytes > bytes || held->log_count > entries || held->log_bytes > bytes ||
-        held->staged_bytes > 2 * bytes)
+    if (held->row_count > rows || held->row_bytes > bytes || held->log_count > entries || held->log_bytes > bytes)
         world_break(world, "I6: %s holds more of %s than its limits allow: %zu rows, %zu bytes, %zu entries",
                     viewer->name, name_of(world, identity), held->row_count, held->row_bytes, held->log_count);
 }
