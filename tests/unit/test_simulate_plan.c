@@ -119,6 +119,9 @@ static void brokers_are_spread_in_proportion(void **state) {
     assert_int_equal(plan_site_of(&plan, 250), 1);
     plan_broker_name(&plan, 250, name);
     assert_string_equal(name, "b-1");
+    plan_spread(&plan, 2); /* no site is left without */
+    assert_int_equal(plan.sites[0].brokers, 1);
+    assert_int_equal(plan.sites[1].brokers, 1);
     plan_free(&plan);
 }
 

@@ -126,11 +126,12 @@ static bool make_plan(const struct wanted *wanted, uint64_t seed, struct plan *p
     return true;
 }
 
+/* What is wrong in the plan is said when it is made. */
 static uint64_t first_seed(const struct wanted *wanted) {
+    static struct plan_complaints unsaid;
     struct plan plan;
     if (wanted->has_seed || !wanted->file) return wanted->has_seed ? wanted->seed : 1;
-    if (!make_plan(&(struct wanted){.file = wanted->file}, 0, &plan)) return 1;
-    uint64_t seed = plan.seed;
+    uint64_t seed = plan_read(&plan, wanted->file, &unsaid) ? plan.seed : 1;
     plan_free(&plan);
     return seed;
 }

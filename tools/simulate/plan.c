@@ -39,8 +39,20 @@ struct plan_path *plan_add_path(struct plan *plan, uint32_t from, uint32_t to) {
     return path;
 }
 
+/* Each site keeps one broker at least; the largest gives what that takes. */
+static void keep_all_sites(struct plan *plan) {
+    for (uint32_t i = 0; i < plan->site_count; i++) {
+        uint32_t largest = 0;
+        for (uint32_t j = 1; j < plan->site_count; j++)
+            largest = plan->sites[j].brokers > plan->sites[largest].brokers ? j : largest;
+        if (plan->sites[i].brokers > 0 || plan->sites[largest].brokers < 2) continue;
+        plan->sites[largest].brokers--;
+        plan->sites[i].brokers++;
+    }
+}
+
 void plan_spread(struct plan *plan, uint32_t broker_count) {
-    uint64_t before = 0, passed = 0;
+    uint64_t before = 0, passed = 0, given = 0;
     if (plan->site_count == 0) {
         plan->site_count = 1;
         snprintf(plan->sites[0].name, sizeof plan->sites[0].name, "edge");
@@ -48,12 +60,13 @@ void plan_spread(struct plan *plan, uint32_t broker_count) {
     for (uint32_t i = 0; i < plan->site_count; i++)
         before += plan->sites[i].brokers;
     for (uint32_t i = 0; i < plan->site_count; i++) {
-        uint64_t weight = before > 0 ? plan->sites[i].brokers : 1, all = before > 0 ? before : plan->site_count;
-        uint64_t from = passed * broker_count / all;
-        passed += weight;
-        plan->sites[i].brokers = (uint32_t)(passed * broker_count / all - from);
+        passed += before > 0 ? plan->sites[i].brokers : 1;
+        uint64_t up_to = passed * broker_count / (before > 0 ? before : plan->site_count);
+        plan->sites[i].brokers = (uint32_t)(up_to - given);
+        given = up_to;
     }
     plan->broker_count = broker_count;
+    keep_all_sites(plan);
 }
 
 uint32_t plan_site_of(const struct plan *plan, uint32_t broker) {

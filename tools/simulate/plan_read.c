@@ -294,6 +294,17 @@ static void yaml_complaint(struct plan_reader *reader, const yaml_parser_t *pars
     reader->complaints->items[reader->complaints->count - 1].line = (int)parser->problem_mark.line + 1;
 }
 
+/* By line; insertion keeps those of one line in order. */
+static void sort_complaints(struct plan_complaints *complaints) {
+    for (size_t i = 1; i < complaints->count; i++) {
+        const struct plan_complaint complaint = complaints->items[i];
+        size_t at = i;
+        for (; at > 0 && complaints->items[at - 1].line > complaint.line; at--)
+            complaints->items[at] = complaints->items[at - 1];
+        complaints->items[at] = complaint;
+    }
+}
+
 bool plan_parse(struct plan *plan, const char *text, size_t size, struct plan_complaints *complaints) {
     yaml_parser_t parser;
     yaml_document_t document;
@@ -315,6 +326,7 @@ bool plan_parse(struct plan *plan, const char *text, size_t size, struct plan_co
     if (root) plan_read_keys(&reader, root, "the plan", top_keys, KEY_COUNT(top_keys), plan);
     if (complaints->count == 0) check(&reader);
     if (complaints->count == 0) plan_check_faults(&reader);
+    sort_complaints(complaints);
     yaml_document_delete(&document);
     yaml_parser_delete(&parser);
     return complaints->count == 0;
