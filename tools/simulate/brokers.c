@@ -132,7 +132,7 @@ static void make_node(struct world *world, struct broker *broker) {
     if (options.limits.members_max == 0 && world->broker_max > 4000)
         options.limits.members_max = world->broker_max + 96;
     if (!hidden) options.advertise = network_address(world->network, broker->index);
-    broker->node = broker->strategy->create(&options, broker_now_ms(world, broker));
+    broker->node = broker->strategy->create(&options, world->common, broker_now_ms(world, broker));
     if (!broker->node) memory_is_short();
 }
 
@@ -249,6 +249,9 @@ void broker_touched(struct world *world, struct broker *broker) {
     invariants_before(world, broker);
     while (broker->strategy->next_datagram(broker->node, &datagram))
         send(world, broker, &datagram);
+    struct strategy_frame frame;
+    while (broker->strategy->next_frame && broker->strategy->next_frame(broker->node, &frame))
+        channels_send(world, broker, &frame);
     while (broker->strategy->next_event(broker->node, &event))
         on_event(world, broker, &event);
     invariants_check(world, broker);

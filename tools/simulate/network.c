@@ -5,6 +5,7 @@
 #include "tools/simulate/nat.h"
 #include "tools/simulate/packets.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -339,4 +340,50 @@ uint64_t network_bytes_sent(const struct network *network, uint32_t host) {
 
 uint64_t network_bytes_received(const struct network *network, uint32_t host) {
     return network->hosts[host].received;
+}
+
+/* ---- streams ---- */
+
+#define SEGMENT 1400u      /* bytes */
+#define WINDOW_BEGINS 10u  /* segments (RFC 6928), doubled each round trip */
+#define TIMEOUT_US 200000u /* Linux's least retransmission timeout; doubled each time */
+
+static double loss_of(struct network *network, struct path *path) {
+    double loss = is_bad(network, path) ? path->weather.burst_loss : path->weather.loss;
+    return 1 - (1 - loss) * (1 - path->extra_loss);
+}
+
+/* How often the last segment is sent, at most 10 times, with the waits between. */
+static uint64_t tail_us(struct network *network, double loss) {
+    uint64_t waits = 0, timeout = TIMEOUT_US;
+    for (int i = 0; i < 9 && dice_chance(&network->dice, loss); i++, timeout *= 2)
+        waits += timeout;
+    return waits;
+}
+
+bool network_stream(struct network *network, uint32_t from, uint32_t to, size_t size, bool opens, uint64_t *took_us) {
+    struct host *host = &network->hosts[from], *other = &network->hosts[to];
+    struct path *path = &network->paths[host->site * network->site_count + other->site];
+    struct path *back = &network->paths[other->site * network->site_count + host->site];
+    if (!network_reaches(network, from, to) || !network_reaches(network, to, from)) return false;
+    uint64_t there = delay_draw(path->delay, &network->dice), round = there + delay_draw(back->delay, &network->dice);
+    double loss = loss_of(network, path);
+    uint64_t segments = size / SEGMENT + 1, lost = 0, rounds = 0;
+    for (uint64_t sent = WINDOW_BEGINS; sent < segments; sent = 2 * sent + WINDOW_BEGINS)
+        rounds++;
+    for (uint64_t i = 0; loss > 0 && i < segments; i++)
+        while (lost < 10 * segments && dice_chance(&network->dice, loss))
+            lost++;
+    uint64_t took = there + rounds * round + tail_us(network, loss);
+    if (opens) took += round + tail_us(network, loss) + tail_us(network, loss_of(network, back));
+    /* What losses leave of the window: Mathis, Semke, Mahdavi, Ott 1997. */
+    double slow = loss > 0 ? (double)(segments + lost) * (double)round * sqrt(loss) / 1.22 : 0;
+    if (slow > (double)took) took = (uint64_t)slow;
+    if (path->weather.bytes_per_s > 0) took += size * 1000000 / path->weather.bytes_per_s;
+    host->sent += size + lost * SEGMENT;
+    network->counters.bytes += size + lost * SEGMENT;
+    network->counters.datagrams += segments + lost;
+    other->received += size;
+    *took_us = took;
+    return true;
 }

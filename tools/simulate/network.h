@@ -41,6 +41,10 @@ void network_send(struct network *network, uint32_t from, const struct gossip_da
 void network_forge(struct network *network, uint32_t from, const struct gossip_address *source,
                    const struct gossip_datagram *datagram);
 
+/* So many bytes from one host to another over TCP, on a connection that is open or not: how long they take, segments
+ * that are lost included. False: the path is cut, either way. */
+bool network_stream(struct network *network, uint32_t from, uint32_t to, size_t size, bool opens, uint64_t *took_us);
+
 struct network_packet {
     uint32_t to;
     uint32_t flags; /* the world's */

@@ -2,7 +2,8 @@
 
 #include <string.h>
 
-static const struct strategy *const strategies[] = {&strategy_hobnob};
+static const struct strategy *const strategies[] = {&strategy_hobnob, &strategy_memberlist,
+                                                    &strategy_memberlist_joining};
 
 const struct strategy *strategy_at(size_t index) {
     return index < sizeof strategies / sizeof *strategies ? strategies[index] : NULL;

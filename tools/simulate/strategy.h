@@ -24,9 +24,14 @@ struct strategy {
     const char *name;
     const char *about; /* a line for --help */
 
+    /* What all brokers of a run share, so that a model of many need not hold alike things many times: given to create.
+     * NULL: nothing. */
+    void *(*common_new)(void);
+    void (*common_free)(void *common);
+
     /* A broker starts. Options are valid during the call, except for the context of the crypto, which outlives the
      * instance. NULL when memory is short. */
-    void *(*create)(const struct gossip_options *options, uint64_t now_ms);
+    void *(*create)(const struct gossip_options *options, void *common, uint64_t now_ms);
     void (*destroy)(void *node); /* it crashes: no last words */
     void (*set_bootstrap)(void *node, uint64_t now_ms, const struct gossip_address *addresses, size_t count);
 
@@ -57,6 +62,7 @@ struct strategy {
 };
 
 extern const struct strategy strategy_hobnob;
+extern const struct strategy strategy_memberlist, strategy_memberlist_joining; /* memberlist_inside.h */
 
 /* By name; NULL for none. */
 const struct strategy *strategy_find(const char *name);

@@ -1,7 +1,8 @@
 /* Hobnob's gossip core behind the seam: nothing is added and nothing left out. */
 #include "tools/simulate/strategy.h"
 
-static void *create(const struct gossip_options *options, uint64_t now_ms) {
+static void *create(const struct gossip_options *options, void *common, uint64_t now_ms) {
+    (void)common;
     return gossip_new(options, now_ms);
 }
 

@@ -110,6 +110,8 @@ struct world *world_new(const struct plan *plan, const struct strategy *strategy
     world->shared = gossip_shared_new();
     if (!world->shared) memory_is_short();
     world->network = network_new(plan, &world->agenda, plan->seed, world->broker_max, EVENT_ARRIVAL);
+    world->channels = channels_new();
+    if (world->strategy->common_new) world->common = world->strategy->common_new();
     world->brokers = memory_new(world->broker_max, sizeof *world->brokers);
     make_ids(world);
     for (uint32_t i = 0; i < world->broker_max; i++)
@@ -130,6 +132,8 @@ void world_free(struct world *world) {
         free(broker->watch);
     }
     gossip_shared_free(world->shared);
+    channels_free(world->channels);
+    if (world->strategy->common_free) world->strategy->common_free(world->common);
     measure_free(world->measure);
     truth_free(world->truth);
     network_free(world->network);
@@ -216,6 +220,7 @@ static void happen(struct world *world, const struct agenda_entry *entry) {
     world->events++;
     switch ((enum world_event)entry->kind) {
     case EVENT_ARRIVAL: broker_receive(world, entry->which); break;
+    case EVENT_FRAME: channels_on_event(world, entry->which); break;
     case EVENT_TICK:
         if (entry->at_us == broker->tick_us) broker_tick(world, broker);
         break;

@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "tools/simulate/agenda.h"
+#include "tools/simulate/channels.h"
 #include "tools/simulate/dice.h"
 #include "tools/simulate/measure.h"
 #include "tools/simulate/network.h"
@@ -96,6 +97,8 @@ struct world {
     struct dice dice, chaos_dice, load_dice;
     struct standin_world crypto;
     struct gossip_shared *shared; /* what the brokers hold alike is held once */
+    struct channels *channels;
+    void *common; /* what the strategy's brokers share */
     struct truth *truth;
     struct measure *measure;
     struct broker *brokers;
@@ -127,6 +130,7 @@ bool world_run(struct world *world, world_on_progress *progress, void *context);
 
 enum world_event {
     EVENT_ARRIVAL, /* which: packet */
+    EVENT_FRAME,   /* frame of channels.h */
     EVENT_TICK,    /* broker */
     EVENT_START,   /* broker */
     EVENT_CHANGE,  /* broker: its clients' wishes */
