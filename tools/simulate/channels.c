@@ -6,10 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OPEN_US (10 * AGENDA_S)      /* a channel lives this long without use */
-#define AGAIN_US AGENDA_S            /* a path that is cut is tried again, */
-#define GIVE_UP_US (10 * AGENDA_S)   /* for so long */
-#define LATELY 65536u                /* pairs remembered; who falls out only pays a round trip more */
+#define OPEN_US (10 * AGENDA_S)    /* a channel lives this long without use */
+#define AGAIN_US AGENDA_S          /* a path that is cut is tried again, */
+#define GIVE_UP_US (10 * AGENDA_S) /* for so long */
+#define LATELY 65536u              /* pairs remembered; who falls out only pays a round trip more */
 
 struct frame {
     bool used, travels; /* travels: it arrives when its event comes */

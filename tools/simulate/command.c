@@ -10,6 +10,7 @@
 #include "tools/commands.h"
 #include "tools/complain.h"
 #include "tools/options.h"
+#include "tools/simulate/numbers.h"
 #include "tools/simulate/plan_draw.h"
 #include "tools/simulate/plan_read.h"
 #include "tools/simulate/plan_values.h"
@@ -250,7 +251,8 @@ int command_simulate(int argc, char **argv) {
         "Examples:\n"
         "  hobnob simulate examples/simulate/ship.yaml\n"
         "  hobnob simulate examples/simulate/factory.yaml --brokers 1000 --loss 5%\n"
-        "  hobnob simulate --seeds 2000                    2,000 federations with all faults\n\n"
+        "  hobnob simulate --seeds 2000                    2,000 federations with all faults\n"
+        "  hobnob simulate --numbers --brokers 3,100       figures, beside those of memberlist; has its own --help\n\n"
         "The same plan and seed give the same run. Exit status: 0 all held, 1 an invariant broke (the seed is told) or "
         "the "
         "plan is wrong, 2 wrong usage.",
@@ -259,6 +261,7 @@ int command_simulate(int argc, char **argv) {
         NULL};
     struct wanted wanted = {0};
     int code;
+    if (argc > 1 && strcmp(argv[1], "--numbers") == 0) return numbers_command(argc - 1, argv + 1);
     if (!options_parse(&argp, argc, argv, &wanted, &code)) return code;
     if (wanted.datagrams && !wanted.trace_path)
         return complain_usage("--datagrams: needs --trace FILE, where they are written");

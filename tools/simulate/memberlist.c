@@ -93,8 +93,7 @@ void packet_send(struct ml *ml, struct ml_packet *packet, uint32_t to) {
     memset(packet->datagram.bytes + packet->datagram.size, 0, size - packet->datagram.size);
     packet->datagram.size = size;
     packet->datagram.to = ml->common->owners[to].address;
-    ml->datagrams =
-        memory_room(ml->datagrams, &ml->datagram_room, ml->datagram_count + 1, sizeof *ml->datagrams);
+    ml->datagrams = memory_room(ml->datagrams, &ml->datagram_room, ml->datagram_count + 1, sizeof *ml->datagrams);
     ml->datagrams[ml->datagram_count++] = packet->datagram;
     ml->counters.datagrams_sent++;
     ml->counters.bytes_sent += size;

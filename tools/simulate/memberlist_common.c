@@ -27,8 +27,7 @@ static uint32_t *slot_of(struct memberlist_common *common, const struct member_i
     uint64_t hash;
     memcpy(&hash, id->bytes, sizeof hash);
     size_t slot = hash & (common->slots - 1);
-    while (common->by_id[slot] != 0 &&
-           memcmp(&common->owners[common->by_id[slot] - 1].id, id, sizeof *id) != 0)
+    while (common->by_id[slot] != 0 && memcmp(&common->owners[common->by_id[slot] - 1].id, id, sizeof *id) != 0)
         slot = (slot + 1) & (common->slots - 1);
     return &common->by_id[slot];
 }

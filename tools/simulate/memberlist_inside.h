@@ -8,10 +8,10 @@
  *   memberlist_sync.c    the whole state over TCP with one other each 30 s, more seldom with many; Join
  *   memberlist_common.c  names and rows, held once for all brokers of a run
  *
- * Rows are carried as its users do: each change is a user message in the same queue behind those of the members, and all
- * rows travel with each push/pull. Messages have the sizes that its encoding gives them (msgpack maps with the names of
- * the fields, 29 bytes of encryption a packet), but hold only what the model needs. Two things differ: packets have our
- * 1,200 bytes and not 1,400, and a broker that knows nobody calls Join again every 30 s.
+ * Rows are carried as its users do: each change is a user message in the same queue behind those of the members, and
+ * all rows travel with each push/pull. Messages have the sizes that its encoding gives them (msgpack maps with the
+ * names of the fields, 29 bytes of encryption a packet), but hold only what the model needs. Two things differ: packets
+ * have our 1,200 bytes and not 1,400, and a broker that knows nobody calls Join again every 30 s.
  */
 #ifndef SIMULATE_MEMBERLIST_INSIDE_H
 #define SIMULATE_MEMBERLIST_INSIDE_H
@@ -79,8 +79,18 @@ struct known {
 };
 
 enum ml_message {
-    ML_PING, ML_INDIRECT, ML_ACK, ML_NACK, ML_MSG_ALIVE, ML_MSG_SUSPECT, ML_MSG_DEAD, ML_MSG_ROW,
-    ML_PUSH_PULL, ML_PULL, ML_TCP_PING, ML_TCP_ACK
+    ML_PING,
+    ML_INDIRECT,
+    ML_ACK,
+    ML_NACK,
+    ML_MSG_ALIVE,
+    ML_MSG_SUSPECT,
+    ML_MSG_DEAD,
+    ML_MSG_ROW,
+    ML_PUSH_PULL,
+    ML_PULL,
+    ML_TCP_PING,
+    ML_TCP_ACK
 };
 struct message_of {
     uint8_t type;

@@ -116,7 +116,8 @@ static void on_ack(struct ml *ml, uint32_t number) {
 void probe_on_message(struct ml *ml, const struct message_of *message) {
     switch (message->type) {
     case ML_PING:
-        if (message->who == ml->self) send_message(ml, message->other, ML_ACK, message->other, message->number, ml->self);
+        if (message->who == ml->self)
+            send_message(ml, message->other, ML_ACK, message->other, message->number, ml->self);
         break;
     case ML_INDIRECT: relay(ml, message->other, message); break;
     case ML_ACK: on_ack(ml, message->number); break;

@@ -6,9 +6,7 @@
 
 void awareness_add(struct ml *ml, int delta) {
     int score = (int)ml->awareness + delta;
-    ml->awareness = score < 0                          ? 0
-                    : score < AWARENESS_MAX_MULTIPLIER ? (uint32_t)score
-                                                       : AWARENESS_MAX_MULTIPLIER - 1;
+    ml->awareness = score < 0 ? 0 : score < AWARENESS_MAX_MULTIPLIER ? (uint32_t)score : AWARENESS_MAX_MULTIPLIER - 1;
 }
 
 /* ---- what is visible ---- */
@@ -74,8 +72,7 @@ static bool suspicion_confirm(struct ml *ml, struct suspicion_of *suspicion, uin
 static void suspicion_begin(struct ml *ml, uint32_t who, uint32_t from) {
     uint32_t k = SUSPICION_MULT - 2;
     if (ml->order_count < k + 2) k = 0; /* nobody there to confirm */
-    ml->suspicions =
-        memory_room(ml->suspicions, &ml->suspicion_room, ml->suspicion_count + 1, sizeof *ml->suspicions);
+    ml->suspicions = memory_room(ml->suspicions, &ml->suspicion_room, ml->suspicion_count + 1, sizeof *ml->suspicions);
     struct suspicion_of *suspicion = &ml->suspicions[ml->suspicion_count++];
     *suspicion = (struct suspicion_of){.who = who, .k = k, .from = {from}, .start_ms = ml->now_ms};
     suspicion_time(ml, suspicion);
@@ -218,8 +215,7 @@ void rows_learn(struct ml *ml, uint32_t owner, uint32_t op) {
         known->window >>= 1;
         known->ops++;
     }
-    if (ml->common->owners[owner].ops[op].size > 0)
-        queue_add(ml, &ml->rows_queue, ML_MSG_ROW, owner, op, owner);
+    if (ml->common->owners[owner].ops[op].size > 0) queue_add(ml, &ml->rows_queue, ML_MSG_ROW, owner, op, owner);
 }
 
 static void take(struct ml *ml, uint32_t owner, uint32_t op) {

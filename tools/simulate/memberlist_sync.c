@@ -48,7 +48,8 @@ static void merge(struct ml *ml, const uint8_t *bytes) {
         switch (entry.state) {
         case ML_ALIVE: state_alive(ml, entry.who, entry.incarnation); break;
         case ML_LEFT: state_dead(ml, entry.who, entry.incarnation, entry.who); break;
-        default: state_suspect(ml, entry.who, entry.incarnation, ml->self); /* a death of others is not believed at once */
+        default:
+            state_suspect(ml, entry.who, entry.incarnation, ml->self); /* a death of others is not believed at once */
         }
         rows_learn_all(ml, entry.who, entry.ops, entry.window);
     }
