@@ -138,8 +138,8 @@ static bool begin_table(struct numbers_table *table, const struct wanted *wanted
     *table = (struct numbers_table){.wanted = wanted, .columns = columns};
     printf("%s\n\n", caption);
     if (wanted->markdown) {
-        static const char *const rule[COLUMNS_MAX] = {"---", "---", "--:", "--:", "--:", "--:", "--:",
-                                                      "--:", "--:", "--:", "--:", "--:", "--:", "--:"};
+        static const char *const rule[COLUMNS_MAX] = {
+            "---", "---", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:", "--:"};
         markdown_row(titles, columns);
         markdown_row(rule, columns);
         return true;
@@ -254,10 +254,9 @@ static bool row_of_know(struct numbers_table *table, uint64_t brokers, double lo
 }
 
 static bool print_know(const struct wanted *wanted) {
-    static const char *const titles[] = {"brokers",      "protocol",      "loss",      "row 50 %",
-                                         "99 %",         "last",          "down 50 %", "last",
-                                         "idle B/s",     "steady B/s",    "join",      "join bytes",
-                                         "bytes/member", "wall"};
+    static const char *const titles[] = {"brokers", "protocol",   "loss",         "row 50 %", "99 %",
+                                         "last",    "down 50 %",  "last",         "idle B/s", "steady B/s",
+                                         "join",    "join bytes", "bytes/member", "wall"};
     struct numbers_table table;
     bool good = begin_table(&table, wanted,
                             "Time until a row is known to half of the brokers, to 99 %, to the last; until a crash is "
@@ -295,9 +294,8 @@ static bool row_of_slow(struct numbers_table *table, uint64_t brokers, double lo
 static bool print_slow(const struct wanted *wanted) {
     static const char *const titles[] = {"brokers", "protocol", "loss", "none slow", "1 % slow", "20 % slow"};
     struct numbers_table table;
-    bool good = begin_table(&table, wanted,
-                            "Healthy brokers called down in a broker-hour, while others see all input 2 s late",
-                            titles, 6);
+    bool good = begin_table(
+        &table, wanted, "Healthy brokers called down in a broker-hour, while others see all input 2 s late", titles, 6);
     for (size_t n = 0; n < wanted->broker_count; n++)
         for (size_t l = 0; l < wanted->loss_count; l++)
             for (size_t s = 0; good && s < wanted->strategy_count; s++)
@@ -359,8 +357,10 @@ int numbers_command(int argc, char **argv) {
         options,
         parse,
         NULL,
-        "Prints how fast and for how many bytes rows, crashes and newcomers become known, how often healthy brokers are "
-        "taken for dead, and how long healing takes: for Hobnob's own gossip core, and for memberlist's published rules "
+        "Prints how fast and for how many bytes rows, crashes and newcomers become known, how often healthy brokers "
+        "are "
+        "taken for dead, and how long healing takes: for Hobnob's own gossip core, and for memberlist's published "
+        "rules "
         "on the same networks.\v"
         "Everything takes hours; a part, such as --brokers 3,100 --loss 0,20%, minutes. The same options and seed give "
         "the same figures, but for wall.",
