@@ -15,6 +15,7 @@
 #define LEAVE_MS 5000u
 #define LEAVE_ACKNOWLEDGED 3u
 #define SEEN_AGAIN_MS 5000u
+#define SAY_AGAIN_MS 1000u
 #define CLONE_WINDOW_MS 600000u
 #define CLONE_QUIET_MS 60000u
 /* A member's bare word for our epoch: it may not carry us far, nor often. */
@@ -126,6 +127,14 @@ static bool checkpoint_due(const struct gossip *gossip) {
 
 bool own_checkpoint(struct gossip *gossip) {
     return registry_checkpoint(&gossip->self->registry, &gossip->rules, gossip->self->epoch) && own_sign_head(gossip);
+}
+
+void own_say_again(struct gossip *gossip) {
+    const struct registry *log = gossip->self->registry;
+    if (gossip->now_ms < gossip->own.say_again_ms) return;
+    gossip->own.say_again_ms = gossip->now_ms + SAY_AGAIN_MS;
+    bool fresh = registry_base_sequence(log) == registry_sequence(log);
+    if (fresh ? own_sign_head(gossip) : own_checkpoint(gossip)) own_tell_head(gossip);
 }
 
 static bool take_own(struct gossip *gossip, const uint8_t *bytes, size_t size) {

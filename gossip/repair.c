@@ -284,9 +284,7 @@ static void compare_self(struct gossip *gossip, const struct version *theirs) {
         reply_add(gossip, &want);
         return;
     }
-    if (is_mixed(theirs, &own) && registry_base_sequence(gossip->self->registry) < own.sequence &&
-        own_checkpoint(gossip))
-        own_tell_head(gossip);
+    if (is_mixed(theirs, &own)) own_say_again(gossip);
     if (is_newer(&own, theirs)) serve(gossip, gossip->self, theirs);
 }
 

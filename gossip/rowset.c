@@ -281,7 +281,7 @@ static bool is_before(const struct rowset_row *a, const struct rowset_row *b) {
 /* Strictly ascending, or one state would have two encodings. */
 static bool count_rows(const uint8_t *bytes, size_t size, size_t rows_max, struct rowset *set) {
     struct reader in = {bytes, size, 0};
-    struct rowset_row before, row;
+    struct rowset_row before = {0}, row;
     for (; in.at < in.size; before = row) {
         if (set->count >= rows_max || !read_row(&in, &row) || (set->count > 0 && !is_before(&before, &row)))
             return false;

@@ -236,6 +236,7 @@ struct own {
     bool advertise_fixed;
     uint64_t raised_ms[3]; /* the last times our epoch was taken by another */
     uint64_t cloned_until_ms;
+    uint64_t say_again_ms;  /* next time that a mixture of our lives is answered */
     uint64_t told_epoch_ms; /* next time a bare word for it counts */
 };
 
@@ -470,6 +471,8 @@ void probe_forget(struct gossip *gossip); /* outstanding probes neither succeed 
 /* ---- own.c: our log ---- */
 bool own_sign_head(struct gossip *gossip);
 bool own_checkpoint(struct gossip *gossip);
+/* Somebody holds a mixture of two lives of ours: a head of the present state says which is true. Not too often. */
+void own_say_again(struct gossip *gossip);
 void own_init(struct gossip *gossip);
 struct cover *own_cover(struct gossip *gossip, enum gossip_row_kind kind);
 uint64_t own_change(struct gossip *gossip, enum gossip_row_kind kind, const char *filter, size_t size, bool put);

@@ -93,16 +93,20 @@ static enum registry_result keep_early(struct transfers *transfers, const struct
     return kept ? REGISTRY_GAP : REGISTRY_NO_MEMORY;
 }
 
-/* The log was quicker than the checkpoint whose head came first: that is folded now, or the log would grow for ever. */
-static enum registry_result fold_staged(struct transfer *transfer, struct registry **held,
-                                        const struct registry_rules *rules) {
-    enum registry_result result = REGISTRY_OK;
-    for (size_t i = 0; i < TRANSFER_STAGINGS && result != REGISTRY_MIXED; i++) {
+/* The log was quicker than the checkpoint whose head came first: that is folded now, or the log would grow for ever.
+ * What is not as the owner signed it is forgotten, and the checkpoint goes on coming. False: memory is short. */
+static bool fold_staged(struct transfer *transfer, struct registry **held, const struct registry_rules *rules,
+                        const struct registry_watch *watch) {
+    for (size_t i = 0; i < TRANSFER_STAGINGS; i++) {
         const struct staging *staging = &transfer->staging[i];
-        if (staging->used && staging->head.checkpoint_sequence <= registry_sequence(*held))
-            result = registry_head(held, rules, &staging->head, staging->head_bytes, staging->head_size);
+        if (!staging->used || staging->head.checkpoint_sequence > registry_sequence(*held)) continue;
+        switch (registry_head(held, rules, &staging->head, staging->head_bytes, staging->head_size)) {
+        case REGISTRY_NO_MEMORY: return false;
+        case REGISTRY_MIXED: registry_forget(held, watch); break;
+        default: break;
+        }
     }
-    return result;
+    return true;
 }
 
 /* Of what waited, all that follows now. */
@@ -110,18 +114,12 @@ static void go_on(struct transfers *transfers, const struct member_id *id, struc
                   const struct registry_rules *rules, const struct registry_watch *watch) {
     struct transfer *transfer = transfers_find(transfers, id);
     if (!transfer) return;
-    enum registry_result result = fold_staged(transfer, held, rules);
-    for (struct log_entry *next; result == REGISTRY_OK || result == REGISTRY_REPEATED;) {
+    bool folded = fold_staged(transfer, held, rules, watch);
+    for (struct log_entry *next; folded; folded = fold_staged(transfer, held, rules, watch)) {
         next = transfer->window[(registry_sequence(*held) + 1) % TRANSFER_WINDOW];
         if (!next || registry_apply(held, rules, next, watch) != REGISTRY_OK) break;
-        result = fold_staged(transfer, held, rules);
     }
-    if (result == REGISTRY_MIXED) { /* it is fetched again when the owner's head comes the next time */
-        registry_forget(held, watch);
-        transfers_drop(transfers, id);
-    } else if (result != REGISTRY_NO_MEMORY) {
-        tidy(transfers, transfer, registry_sequence(*held));
-    }
+    if (folded) tidy(transfers, transfer, registry_sequence(*held));
 }
 
 enum registry_result transfers_entry(struct transfers *transfers, struct registry **held,

@@ -168,6 +168,36 @@ static void a_replica_that_mixed_two_lives_takes_the_owners_checkpoint(void **un
     }
 }
 
+/* The head was there first, and is not looked at again when it comes the next time: so it must not be lost when the
+ * entries that came then prove to be of two lives. */
+static void a_mixture_is_seen_however_often_it_comes_about(void **unused) {
+    (void)unused;
+    struct fixture_owner first_life, owner;
+    struct fixture_replica replica = {0};
+    fixture_init(&first_life);
+    fixture_init(&owner);
+    fixture_say(&first_life, "+old");
+    fixture_say(&owner, "+new");
+    fixture_say(&owner, "+both");
+    fixture_checkpoint(&owner);
+    struct fixture_owner log;
+    fixture_init(&log);
+    fixture_say(&log, "+new");
+    fixture_say(&log, "+both");
+    assert_int_equal(fixture_offer_head(&replica, &owner), REGISTRY_GAP);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(fixture_offer(&replica, &first_life, 1), REGISTRY_OK);
+        assert_int_equal(fixture_offer(&replica, &log, 2), REGISTRY_OK);
+        assert_null(replica.registry);
+    }
+    assert_int_equal(fixture_offer_chunk(&replica, &owner, 0), REGISTRY_OK);
+    assert_true(fixture_agrees(&replica, &owner));
+    fixture_end(&replica);
+    registry_unref(first_life.registry);
+    registry_unref(owner.registry);
+    registry_unref(log.registry);
+}
+
 /* An owner that signs two states for one T harms nobody but itself: who holds one takes the other when its head comes,
  * wholly, and never a mixture of their chunks. */
 static void two_checkpoints_signed_for_one_sequence_are_never_mixed(void **unused) {
@@ -519,6 +549,7 @@ int main(void) {
         cmocka_unit_test(a_replica_that_is_ahead_folds_what_lies_below),
         cmocka_unit_test(a_replica_folds_to_a_head_that_came_before_the_entries),
         cmocka_unit_test(a_replica_that_mixed_two_lives_takes_the_owners_checkpoint),
+        cmocka_unit_test(a_mixture_is_seen_however_often_it_comes_about),
         cmocka_unit_test(two_checkpoints_signed_for_one_sequence_are_never_mixed),
         cmocka_unit_test(a_checkpoint_is_taken_wholly_or_not_at_all_in_any_order_of_chunks),
         cmocka_unit_test(a_false_chunk_costs_nothing_but_itself),
