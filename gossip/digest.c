@@ -5,6 +5,7 @@
 #include <string.h>
 
 #define MEET_MS 200u
+#define LISTED_MAX 16u /* buckets in one exchange; more differ only for who lacks many members */
 
 unsigned digest_bucket_of(const struct member_id *id) {
     return id->bytes[0] % MESSAGE_BUCKET_COUNT;
@@ -142,8 +143,16 @@ static void list_bucket(struct gossip *gossip, unsigned bucket) {
 
 void digest_on_buckets(struct gossip *gossip, const uint8_t *hashes) {
     if (!gossip->sender || !gossip->sender->known || !gossip->source_proven) return;
+    uint32_t differing = 0, start = chance_below(&gossip->chance, MESSAGE_BUCKET_COUNT), listed = 0;
     for (unsigned i = 0; i < MESSAGE_BUCKET_COUNT; i++)
-        if (gossip->digest.buckets[i] != wire_load_u64(hashes + 8 * i)) list_bucket(gossip, i);
+        differing += gossip->digest.buckets[i] != wire_load_u64(hashes + 8 * i);
+    if (differing > LISTED_MAX && roll_start(gossip)) return;
+    for (unsigned i = 0; i < MESSAGE_BUCKET_COUNT && listed < LISTED_MAX; i++) {
+        unsigned bucket = (start + i) % MESSAGE_BUCKET_COUNT;
+        if (gossip->digest.buckets[bucket] == wire_load_u64(hashes + 8 * bucket)) continue;
+        list_bucket(gossip, bucket);
+        listed++;
+    }
 }
 
 static bool is_in(const struct message *message, const struct member_id *id) {

@@ -53,7 +53,7 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
     if (state != MEMBER_UNVERIFIED && (visible || was_told)) event_member(gossip, member);
     if (visible && !was_visible) {
         event_rows_all(gossip, member);
-        own_resend_soon(gossip, member);
+        if (!vouch_counts(gossip)) own_resend_soon(gossip, member);
         repair_want(gossip, member, gossip->sender ? gossip->sender : member);
         digest_meet(gossip, member);
     }
@@ -132,7 +132,8 @@ static void take_head(struct gossip *gossip, struct member *member, const struct
         event_member(gossip, member);
     }
     evidence_consider(gossip, member);
-    rumors_head(gossip, member);
+    /* What the roll brings others know, and what its owner says perhaps nobody else. */
+    if (!roll_is_called(gossip) || member == gossip->sender) rumors_head(gossip, member);
     members_changed(gossip, member);
 }
 
@@ -171,7 +172,7 @@ void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size) 
         on_own_head(gossip, &head, bytes, size);
         return;
     }
-    struct member *member = members_make(gossip, &head.id);
+    struct member *member = members_meet(gossip, &head.id);
     if (!member) return;
     if (member == gossip->sender) reply_acknowledge(gossip);
     if (!member->known) {

@@ -83,7 +83,7 @@ struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
     gossip->next_probe_ms = now_ms + chance_below(&gossip->chance, gossip->limits.probe_interval_ms);
     gossip->next_sync_ms = now_ms + chance_below(&gossip->chance, gossip->limits.anti_entropy_ms);
     gossip->next_rejoin_ms = now_ms;
-    gossip->seek.next_ms = gossip->seek.dial_ms = NEVER;
+    gossip->seek.next_ms = gossip->seek.dial_ms = gossip->roll.next_ms = NEVER;
     gossip->own.advertise_fixed = options->advertise.family != 0;
     for (size_t i = 0; i < 3; i++)
         gossip->own.raised_ms[i] = NEVER;
@@ -158,6 +158,7 @@ uint64_t gossip_deadline_ms(const struct gossip *gossip) {
     deadline = earlier(deadline, ring_deadline_ms(gossip));
     deadline = earlier(deadline, rumors_deadline_ms(gossip));
     deadline = earlier(deadline, repair_deadline_ms(gossip));
+    deadline = earlier(deadline, roll_deadline_ms(gossip));
     deadline = earlier(deadline, seek_deadline_ms(gossip));
     deadline = earlier(deadline, carrier_deadline_ms(gossip));
     return earlier(deadline, rejoin_deadline_ms(gossip));
@@ -195,6 +196,7 @@ void gossip_tick(struct gossip *gossip, uint64_t now_ms) {
     repair_tick(gossip);
     rejoin_tick(gossip);
     seek_tick(gossip);
+    roll_tick(gossip);
     carrier_tick(gossip);
     events_resync(gossip);
 }

@@ -9,18 +9,38 @@
 #define ASK_AGAIN_MS 150u
 #define REFUSED_AGAIN_MS 60000u
 #define RENEW_BEFORE_MS 10000u /* a token about to end: is there a newer one? */
-#define WHO_IS_PER_S 200u      /* each costs a signature check, and strangers can make us ask */
+/* Each costs two signature checks, and strangers can make us ask. */
+#define WHO_IS_PER_S 200u
+#define WHO_IS_FOR_MEMBERS_PER_S 640u /* of what a member brings: what one roll asks for */
 
 struct message identity_token_of(const struct member *member) {
     return (struct message){
         .kind = MESSAGE_TOKEN, .key = member->public_key, .bytes = member->token, .size = member->token_size};
 }
 
+/* How many tokens may still be judged in this second. */
+static uint32_t *who_is_left(struct gossip *gossip) {
+    bool member = gossip->authentic;
+    if (gossip->now_ms >= gossip->who_budget[member].until_ms) {
+        gossip->who_budget[member].until_ms = gossip->now_ms + 1000;
+        gossip->who_budget[member].left = member ? WHO_IS_FOR_MEMBERS_PER_S : WHO_IS_PER_S;
+    }
+    return &gossip->who_budget[member].left;
+}
+
+static bool is_worth_asking(struct gossip *gossip, const struct member *member) {
+    if (member->self || gossip->now_ms < member->who_asked_ms) return false;
+    if (member->known || !gossip->header) return true;
+    /* An answer that could not be judged now would be for nothing; they come again. The roll brings the others. */
+    return *who_is_left(gossip) > 0 && (member == gossip->sender || !roll_is_called(gossip));
+}
+
 void identity_ask(struct gossip *gossip, struct member *member) {
-    if (member->self || gossip->now_ms < member->who_asked_ms) return;
+    if (!is_worth_asking(gossip, member)) return;
     member->who_asked_ms = gossip->now_ms + ASK_AGAIN_MS;
     members_changed(gossip, member);
-    struct message who = {.kind = MESSAGE_WHO, .version.id = member->id};
+    bool proof_only = member->known && member == gossip->sender && !gossip->authentic;
+    struct message who = {.kind = proof_only ? MESSAGE_PROVE : MESSAGE_WHO, .version.id = member->id};
     if (gossip->header) {
         reply_add(gossip, &who); /* the bearer, or the member itself */
         if (member == gossip->sender) return;
@@ -37,23 +57,14 @@ void identity_ask(struct gossip *gossip, struct member *member) {
 void identity_on_who(struct gossip *gossip, const struct member_id *id) {
     const struct member *member = members_find(gossip, id);
     if (!member || !member->known) return;
-    struct message token = identity_token_of(member);
+    struct message token = identity_token_of(member), vouch = vouch_for(member);
     reply_add(gossip, &token);
+    if (member_is_visible(member) && vouch_counts(gossip)) reply_add(gossip, &vouch);
     if (member->head_size > 0) {
         struct message head = evidence_head_of(member);
         reply_add(gossip, &head);
     }
     if (member->self) gossip->proof_due = true;
-}
-
-static bool may_ask_who_is(struct gossip *gossip) {
-    if (gossip->now_ms >= gossip->who_budget_ms) {
-        gossip->who_budget_ms = gossip->now_ms + 1000;
-        gossip->who_budget = WHO_IS_PER_S;
-    }
-    if (gossip->who_budget == 0) return false;
-    gossip->who_budget--;
-    return true;
 }
 
 static void refuse(struct gossip *gossip, struct member *member, const uint8_t hash[8], const struct gossip_who *who) {
@@ -78,6 +89,7 @@ static void tell_refused(struct gossip *gossip, struct member *member, const cha
 static void accept(struct gossip *gossip, struct member *member, const struct message *message, uint8_t *token,
                    const struct gossip_who *who) {
     if (!member->has_key) gossip->members.unverified--;
+    if (!member->known) roll_found(gossip);
     member->has_key = true;
     if (!member->known) proof_forget(member); /* a stranger's path was not signed */
     member->known = true;
@@ -111,7 +123,9 @@ void identity_on_token(struct gossip *gossip, const struct message *message) {
         tell_refused(gossip, member, "your token was refused before, and is the same");
         return;
     }
-    if (!may_ask_who_is(gossip)) return;
+    uint32_t *left = who_is_left(gossip);
+    if (*left == 0) return;
+    --*left;
     gossip->crypto.who_is(gossip->crypto.context, message->key, message->bytes, message->size, &who);
     who.reason[sizeof who.reason - 1] = '\0';
     if (!who.allowed || who.valid_for_ms == 0) {

@@ -304,6 +304,11 @@ struct member *members_make(struct gossip *gossip, const struct member_id *id) {
     return member;
 }
 
+struct member *members_meet(struct gossip *gossip, const struct member_id *id) {
+    struct member *member = members_find(gossip, id);
+    return member || roll_is_called(gossip) ? member : members_make(gossip, id);
+}
+
 void members_remove(struct gossip *gossip, struct member *member) {
     struct members *members = &gossip->members;
     if (!member->has_key) members->unverified--;

@@ -58,6 +58,9 @@ static const struct {
     [MESSAGE_SEEN_AT] = {"a", 0},
     [MESSAGE_PROOF] = {"b", GOSSIP_SIGNATURE_SIZE},
     [MESSAGE_RING] = {"b", GOSSIP_RING_SIZE_MAX},
+    [MESSAGE_PROVE] = {"", 0},
+    [MESSAGE_VOUCH] = {"ie", 0},
+    [MESSAGE_ROLL] = {"fniob", MESSAGE_ROLL_MAX},
     [MESSAGE_SEEK] = {"b", MESSAGE_BLOB_MAX},
 };
 #define SHAPE_COUNT (sizeof shapes / sizeof *shapes)

@@ -10,6 +10,7 @@
 #define MESSAGE_REASON_MAX 160u
 #define MESSAGE_CHUNK_SIZE 700u /* of a checkpoint; the last may be shorter */
 #define MESSAGE_PROOF_MAX 320u  /* of a chunk: hashes on its way to the root (checkpoint.h) */
+#define MESSAGE_ROLL_MAX 920u
 #define MESSAGE_BUCKET_COUNT 64u
 #define MESSAGE_VERSION_SIZE 48u /* one record of MESSAGE_VERSIONS */
 #define MESSAGE_VERSIONS_MAX 20u /* records in one message */
@@ -47,6 +48,9 @@ enum message_kind {
     MESSAGE_SEEN_AT = 19,    /* address: where your packets come from */
     MESSAGE_PROOF = 20,      /* bytes: signature over the cookie that came with your packet (proof.c) */
     MESSAGE_RING = 26,       /* bytes: a signed key ring; over links only (ring.c) */
+    MESSAGE_PROVE = 31,      /* prove that you are where your packets come from (proof.c) */
+    MESSAGE_VOUCH = 32,      /* version.{id, epoch}: it is alive (roll.c) */
+    MESSAGE_ROLL = 33,       /* whom I lack of (version.id, other]; roll.c says what is what */
     MESSAGE_SEEK = 34        /* bytes: a signed head; to a multicast group: who is there? (seek.c) */
 };
 

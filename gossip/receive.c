@@ -61,6 +61,9 @@ static void handle(struct gossip *gossip, const struct message *message) {
         break;
     case MESSAGE_PROOF: proof_on_proof(gossip, message); break;
     case MESSAGE_RING: ring_on_ring(gossip, message); break;
+    case MESSAGE_PROVE: gossip->proof_due = true; break;
+    case MESSAGE_VOUCH: vouch_on_vouch(gossip, message); break;
+    case MESSAGE_ROLL: roll_on_roll(gossip, message); break;
     case MESSAGE_SEEK: break; /* not first in its packet: ill made */
     }
 }

@@ -75,7 +75,7 @@ static bool is_newer(const struct version *a, const struct version *b) {
 
 void repair_on_have(struct gossip *gossip, const struct message *message) {
     if (id_equal(&message->version.id, &gossip->self->id)) return;
-    struct member *member = members_make(gossip, &message->version.id);
+    struct member *member = members_meet(gossip, &message->version.id);
     if (!member) return;
     struct version held = repair_version_of(member);
     if (is_newer(&message->version, &held))
@@ -133,7 +133,7 @@ void repair_on_entry(struct gossip *gossip, const struct message *message) {
         on_own_entry(gossip, &entry, message);
         return;
     }
-    struct member *member = members_make(gossip, &entry.id);
+    struct member *member = members_meet(gossip, &entry.id);
     if (!member) return;
     if (!member->known) {
         identity_ask(gossip, member);
@@ -293,7 +293,7 @@ void repair_compare(struct gossip *gossip, const struct version *theirs, size_t 
         compare_self(gossip, theirs);
         return;
     }
-    struct member *member = members_make(gossip, &theirs->id);
+    struct member *member = members_meet(gossip, &theirs->id);
     if (!member) return;
     struct version ours = repair_version_of(member);
     if (is_newer(theirs, &ours) || !member->known) repair_want(gossip, member, gossip->sender);
@@ -320,6 +320,10 @@ void repair_tick(struct gossip *gossip) {
         gossip->now_ms + (uint64_t)interval * 3 / 4 + chance_below(&gossip->chance, interval / 2 + 1);
     struct member *other;
     if (members_pick(gossip, &other, 1, NULL) == 1) digest_send(gossip, other);
+}
+
+void repair_soon(struct gossip *gossip) {
+    gossip->next_sync_ms = earlier(gossip->next_sync_ms, gossip->now_ms);
 }
 
 uint64_t repair_deadline_ms(const struct gossip *gossip) {

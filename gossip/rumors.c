@@ -75,8 +75,10 @@ static void write_rumor(struct gossip *gossip, struct packet *packet, struct mem
     if (packet->member == about) return;
     if (rumor->head_sends > 0) {
         rumor->head_sends--;
-        struct message head = evidence_head_of(about);
-        if (rumor->head_had < HAD_ENOUGH && about->head_size > 0)
+        struct message head = evidence_head_of(about), vouch = vouch_for(about);
+        bool full = rumor->head_had < HAD_ENOUGH && about->head_size > 0;
+        if (full && member_is_visible(about) && vouch_counts(gossip)) packet_add(gossip, packet, &vouch);
+        if (full)
             packet_add(gossip, packet, &head);
         else
             name_only = true;

@@ -211,6 +211,23 @@ struct asked {
     struct member_id member;
 };
 
+/* roll.c: everybody's key, token and head in bulk. */
+struct roll {
+    uint64_t next_ms;              /* our next question, or when an answer is given up; NEVER: we do not ask */
+    bool asked;                    /* an answer is awaited */
+    uint64_t gap_ms;               /* between an answer and the next question */
+    struct member_id first, after; /* where this pass began, and how far it is */
+    bool wrapped;
+    struct member_id peer;   /* who is asked, */
+    uint32_t peer_questions; /* so often still */
+    uint32_t empty_passes;
+    uint32_t found;             /* in this pass */
+    bool found_any;             /* in earlier ones since the start */
+    uint64_t wait_ms, again_ms; /* not before that */
+    uint32_t serve_left;        /* members that others may still be told, */
+    uint64_t serve_ms;          /* until then */
+};
+
 struct relay {
     bool used;
     uint64_t number, origin_number, deadline_ms;
@@ -312,8 +329,11 @@ struct gossip {
     size_t bootstrap_count, remembered_count, dial_from;
     uint64_t dial_gap_ms;
     struct seek seek;
-    uint32_t who_budget; /* questions to who_is left in this second */
-    uint64_t who_budget_ms;
+    struct roll roll;
+    struct {
+        uint32_t left; /* questions to who_is in this second */
+        uint64_t until_ms;
+    } who_budget[2];      /* of strangers, of members */
     uint32_t checks_left; /* signatures that strangers may still make us check, until checks_until_ms */
     uint64_t checks_until_ms;
 
@@ -325,6 +345,8 @@ struct gossip {
 struct member *members_find(const struct gossip *gossip, const struct member_id *id);
 /* Finds, or makes an unverified one; NULL when full or memory is short. */
 struct member *members_make(struct gossip *gossip, const struct member_id *id);
+/* The same of somebody whom a third one spoke of; NULL for an unknown one while the roll is called, which brings it. */
+struct member *members_meet(struct gossip *gossip, const struct member_id *id);
 void members_remove(struct gossip *gossip, struct member *member);
 void members_free(struct gossip *gossip);
 /* Brings all that is found by lists up to date with its fields. Cheap, and harmless when nothing has changed. */
@@ -513,6 +535,7 @@ void repair_on_chunk(struct gossip *gossip, const struct message *message);
 void repair_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
                  size_t size);
 void repair_tick(struct gossip *gossip);
+void repair_soon(struct gossip *gossip);
 uint64_t repair_deadline_ms(const struct gossip *gossip);
 
 /* ---- carrier.c ---- */
@@ -565,6 +588,18 @@ void rejoin_tick(struct gossip *gossip);
 uint64_t rejoin_deadline_ms(const struct gossip *gossip);
 bool rejoin_is_answered(const struct gossip *gossip, struct bootstrap *contact);
 void rejoin_dial(struct gossip *gossip, struct bootstrap *contact);
+
+/* ---- roll.c ---- */
+bool roll_is_called(const struct gossip *gossip);
+/* There are many that we lack. False if the last one was not long ago and found nobody. */
+bool roll_start(struct gossip *gossip);
+void roll_found(struct gossip *gossip); /* somebody was verified */
+void roll_on_roll(struct gossip *gossip, const struct message *message);
+void roll_tick(struct gossip *gossip);
+uint64_t roll_deadline_ms(const struct gossip *gossip);
+struct message vouch_for(const struct member *member);
+bool vouch_counts(const struct gossip *gossip);
+void vouch_on_vouch(struct gossip *gossip, const struct message *message);
 
 /* ---- seek.c ---- */
 /* True if the packet in hand (its header is read) is a SEEK, which says nothing else. */

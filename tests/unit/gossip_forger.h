@@ -14,7 +14,7 @@ struct forger {
     struct packet_header header;   /* as it will be sent */
     struct gossip_address address; /* of the forger */
     /* What came back to that address. */
-    unsigned count[32]; /* messages by kind */
+    unsigned count[64]; /* messages by kind */
     uint64_t ping;      /* the last number asked */
     uint64_t bytes;
 };
@@ -38,7 +38,7 @@ static inline void forger_read(struct forger *forger, const struct gossip_datagr
     memcpy(forger->header.echo, header.cookie, sizeof header.cookie);
     forger->bytes += datagram->size;
     while (message_get(&in, &message)) {
-        forger->count[message.kind % 32]++;
+        forger->count[message.kind % 64]++;
         if (message.kind == MESSAGE_PING) forger->ping = message.number;
     }
 }

@@ -17,6 +17,7 @@ static void ask_for_everything(struct forger *forger) {
         {.kind = MESSAGE_BUCKETS, .bytes = buckets, .size = sizeof buckets},
         {.kind = MESSAGE_HAVE, .version = {.id = net_id(net, 2)}},
         {.kind = MESSAGE_WANT_CHUNK, .version = {.id = net_id(net, 0), .epoch = 1}},
+        {.kind = MESSAGE_ROLL, .number = 32, .other = net_id(net, 2)},
     };
     for (size_t i = 0; i < sizeof questions / sizeof *questions; i++)
         forger_say(forger, &questions[i]);
@@ -38,7 +39,7 @@ static void the_id_of_a_member_does_not_open_the_registry(void **state) {
     assert_int_equal(forger.count[MESSAGE_VERSIONS], 0);
     assert_int_equal(forger.count[MESSAGE_CHUNK], 0);
     assert_int_equal(forger.count[MESSAGE_TOKEN], 0);
-    assert_true(forger.count[MESSAGE_WHO] > 0); /* it was answered, and asked for a proof */
+    assert_true(forger.count[MESSAGE_PROVE] > 0); /* it was answered, and asked for a proof */
     net_free(net);
 }
 

@@ -1,0 +1,275 @@
+/* The roll: keys, tokens and heads in bulk, for who knows few of many (P25). A joiner of a thousand brokers needs a
+ * thousand tokens, and would else ask a thousand questions, all of them of the brokers that let it in.
+ *
+ * It asks one visible member after the other, at random, for those of a range of ids that it lacks, and names those it
+ * has by the first bytes of their ids, so that only what differs is sent, and what is lost comes in the next pass. One
+ * question at a time is the flow control; who is asked for too much says how long to wait. */
+#include "gossip/state.h"
+
+#include <string.h>
+
+#define PREFIX_SIZE 4u
+#define ASKED_FOR_MAX 32u /* members in one answer */
+#define NAMED_MAX (MESSAGE_ROLL_MAX / PREFIX_SIZE)
+#define LOOKED_AT_MAX 1024u /* members passed over for one answer */
+#define SERVED_PER_S 640u   /* members, to all together */
+#define GAP_MIN_MS 40u
+#define GAP_MAX_MS 2000u
+#define ANSWER_MS 500u
+#define PEER_QUESTIONS 16u /* of one peer; each new one costs a proof of addresses both ways */
+#define EMPTY_PASSES 3u    /* with different peers: then there is nobody left to be found so */
+#define UNPROVEN_MS 5u     /* how long a proof takes, at least */
+#define AGAIN_MIN_MS 2000u /* after the last pass */
+#define AGAIN_MAX_MS 600000u
+
+static const struct member_id last_id = {
+    {0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}};
+
+bool roll_is_called(const struct gossip *gossip) {
+    return gossip->roll.next_ms != NEVER;
+}
+
+static uint64_t jitter(struct gossip *gossip, uint64_t ms) {
+    return ms / 2 + chance_below(&gossip->chance, (uint32_t)ms + 1);
+}
+
+static void begin_pass(struct gossip *gossip) {
+    struct roll *roll = &gossip->roll;
+    roll->found = 0;
+    roll->wrapped = false;
+    for (size_t i = 0; i < sizeof roll->first.bytes; i += 8)
+        wire_store_u64(roll->first.bytes + i, chance_next(&gossip->chance)); /* not all who join ask for the same */
+    roll->after = roll->first;
+}
+
+bool roll_start(struct gossip *gossip) {
+    struct roll *roll = &gossip->roll;
+    if (roll_is_called(gossip)) return true;
+    if (gossip->now_ms < roll->again_ms) return false;
+    if (roll->gap_ms == 0) roll->gap_ms = GAP_MIN_MS;
+    roll->next_ms = gossip->now_ms;
+    begin_pass(gossip);
+    return true;
+}
+
+void roll_found(struct gossip *gossip) {
+    gossip->roll.found++;
+}
+
+static void change_peer(struct roll *roll) {
+    roll->peer_questions = 0;
+}
+
+/* Nothing new from several peers: who is still missing is not many, and comes by rumours and digests. */
+static void end_pass(struct gossip *gossip) {
+    struct roll *roll = &gossip->roll;
+    roll->empty_passes = roll->found > 0 ? 0 : roll->empty_passes + 1;
+    roll->found_any = roll->found_any || roll->found > 0;
+    change_peer(roll);
+    if (roll->empty_passes < EMPTY_PASSES && roll->empty_passes + 1 < members_visible_count(gossip)) {
+        begin_pass(gossip);
+        return;
+    }
+    roll->empty_passes = 0;
+    roll->next_ms = NEVER;
+    uint64_t wait = roll->found_any ? AGAIN_MIN_MS : 2 * roll->wait_ms;
+    roll->wait_ms = wait < AGAIN_MIN_MS ? AGAIN_MIN_MS : wait > AGAIN_MAX_MS ? AGAIN_MAX_MS : wait;
+    roll->again_ms = gossip->now_ms + jitter(gossip, roll->wait_ms);
+    roll->found_any = false;
+    repair_soon(gossip);
+}
+
+static void go_on(struct gossip *gossip, const struct member_id *covered) {
+    struct roll *roll = &gossip->roll;
+    roll->after = *covered;
+    if (id_equal(covered, &last_id) && !roll->wrapped) {
+        roll->wrapped = true;
+        memset(&roll->after, 0, sizeof roll->after);
+    } else if (roll->wrapped && memcmp(covered, &roll->first, sizeof *covered) >= 0) {
+        end_pass(gossip);
+    }
+}
+
+/* ---- asking ---- */
+
+/* Those known behind `after`, as many as have room; *until is how far they go. */
+static size_t name_known(struct gossip *gossip, uint8_t *names, struct member_id *until) {
+    const struct roll *roll = &gossip->roll;
+    size_t size = 0;
+    *until = roll->wrapped ? roll->first : last_id;
+    struct member_id after = roll->after;
+    for (struct member *member; (member = members_after(gossip, &after)); after = member->id) {
+        if (memcmp(&member->id, until, sizeof *until) > 0) break;
+        if ((!member->known && !member->self) || member->head_size == 0) continue;
+        if (size == (size_t)NAMED_MAX * PREFIX_SIZE) {
+            *until = after;
+            break;
+        }
+        memcpy(names + size, member->id.bytes, PREFIX_SIZE);
+        size += PREFIX_SIZE;
+    }
+    return size;
+}
+
+static void ask(struct gossip *gossip) {
+    struct roll *roll = &gossip->roll;
+    uint8_t names[NAMED_MAX * PREFIX_SIZE];
+    struct message question = {
+        .kind = MESSAGE_ROLL, .number = ASKED_FOR_MAX, .version.id = roll->after, .bytes = names};
+    struct member *other = members_find(gossip, &roll->peer);
+    roll->next_ms = gossip->now_ms + ANSWER_MS;
+    if (!other || !member_is_visible(other) || roll->peer_questions == 0) {
+        roll->asked = members_pick(gossip, &other, 1, NULL) == 1;
+        roll->peer_questions = PEER_QUESTIONS;
+        if (!roll->asked) return;
+        roll->peer = other->id;
+    }
+    roll->asked = true;
+    roll->peer_questions--;
+    question.size = name_known(gossip, names, &question.other);
+    struct packet packet;
+    struct gossip_address to = member_route(other);
+    struct message prove = {.kind = MESSAGE_PROVE};
+    packet_begin(&packet, other, &to);
+    packet.dial = address_equal(&to, &other->address);
+    if (!other->path_proven) packet_add(gossip, &packet, &prove); /* what it then brings counts for more */
+    packet_add(gossip, &packet, &question);
+    packet_end(gossip, &packet, false);
+}
+
+void roll_tick(struct gossip *gossip) {
+    struct roll *roll = &gossip->roll;
+    if (gossip->now_ms < roll->next_ms) return;
+    if (members_visible_count(gossip) == 1) { /* nobody to ask; who is found next begins it anew */
+        roll->next_ms = NEVER;
+        return;
+    }
+    if (roll->asked) { /* no answer */
+        roll->gap_ms = roll->gap_ms * 2 < GAP_MAX_MS ? roll->gap_ms * 2 : GAP_MAX_MS;
+        change_peer(roll);
+    }
+    ask(gossip);
+}
+
+uint64_t roll_deadline_ms(const struct gossip *gossip) {
+    return gossip->roll.next_ms;
+}
+
+static void on_answer(struct gossip *gossip, const struct message *message) {
+    struct roll *roll = &gossip->roll;
+    bool awaited = roll_is_called(gossip) && roll->asked && id_equal(&message->version.id, &roll->after) &&
+                   id_equal(&gossip->header->id, &roll->peer);
+    if (!awaited || memcmp(&message->other, &roll->after, sizeof message->other) < 0) return;
+    if (message->number > 0) { /* once more: it waits for our proof, or is busy, and then another is better */
+        uint64_t wait = message->number < GAP_MAX_MS ? message->number : GAP_MAX_MS;
+        roll->asked = false;
+        roll->next_ms = gossip->now_ms + jitter(gossip, wait);
+        if (wait > UNPROVEN_MS) change_peer(roll);
+        return;
+    }
+    roll->asked = false;
+    if (!gossip->authentic) {
+        roll->next_ms = gossip->now_ms + jitter(gossip, UNPROVEN_MS);
+        return;
+    }
+    roll->gap_ms = roll->gap_ms * 3 / 4 > GAP_MIN_MS ? roll->gap_ms * 3 / 4 : GAP_MIN_MS;
+    roll->next_ms = gossip->now_ms + jitter(gossip, roll->gap_ms);
+    go_on(gossip, &message->other);
+}
+
+/* ---- answering ---- */
+
+static uint32_t may_serve(struct gossip *gossip) {
+    struct roll *roll = &gossip->roll;
+    if (gossip->now_ms >= roll->serve_ms) {
+        roll->serve_ms = gossip->now_ms + 100;
+        roll->serve_left = SERVED_PER_S / 10;
+    }
+    return roll->serve_left;
+}
+
+static void tell(struct gossip *gossip, struct member *member) {
+    struct message token = identity_token_of(member), head = evidence_head_of(member), vouch = vouch_for(member);
+    reply_add(gossip, &token);
+    reply_add(gossip, &vouch); /* before the head, so that nobody need be pinged */
+    reply_add(gossip, &head);
+    gossip->roll.serve_left--;
+}
+
+/* Whether the member is among those named from *at on; both go up in the order of ids. */
+static bool is_named(const struct message *message, size_t *at, const struct member *member) {
+    while (*at + PREFIX_SIZE <= message->size && memcmp(message->bytes + *at, member->id.bytes, PREFIX_SIZE) < 0)
+        *at += PREFIX_SIZE;
+    return *at + PREFIX_SIZE <= message->size && memcmp(message->bytes + *at, member->id.bytes, PREFIX_SIZE) == 0;
+}
+
+static void on_question(struct gossip *gossip, const struct message *message) {
+    struct message answer = {.kind = MESSAGE_ROLL, .flag = true, .version.id = message->version.id};
+    uint32_t left = may_serve(gossip), looked_at = 0;
+    if (left > ASKED_FOR_MAX) left = ASKED_FOR_MAX;
+    if (left > message->number) left = (uint32_t)message->number;
+    answer.other = message->version.id;
+    if (left == 0) {
+        answer.number = gossip->roll.serve_ms - gossip->now_ms + 1;
+        reply_add(gossip, &answer);
+        return;
+    }
+    size_t at = 0;
+    struct member *member;
+    for (;;) {
+        member = members_after(gossip, &answer.other);
+        if (!member || memcmp(&member->id, &message->other, sizeof member->id) > 0) {
+            answer.other = message->other;
+            break;
+        }
+        if (left == 0 || ++looked_at > LOOKED_AT_MAX) break;
+        answer.other = member->id;
+        if (member == gossip->sender || !digest_lists(member) || is_named(message, &at, member)) continue;
+        tell(gossip, member);
+        left--;
+    }
+    reply_add(gossip, &answer);
+}
+
+/* Until it has proved where it is, which it is asked to do in the same packet. */
+static void put_off(struct gossip *gossip, const struct message *message) {
+    struct message answer = {.kind = MESSAGE_ROLL,
+                             .flag = true,
+                             .number = UNPROVEN_MS,
+                             .version.id = message->version.id,
+                             .other = message->version.id};
+    reply_add(gossip, &answer);
+}
+
+void roll_on_roll(struct gossip *gossip, const struct message *message) {
+    if (message->size % PREFIX_SIZE != 0) return;
+    if (message->flag)
+        on_answer(gossip, message);
+    else if (!gossip->authentic)
+        put_off(gossip, message);
+    else if (memcmp(&message->other, &message->version.id, sizeof message->other) > 0)
+        on_question(gossip, message);
+}
+
+/* ---- who vouches for whom ---- */
+
+struct message vouch_for(const struct member *member) {
+    return (struct message){.kind = MESSAGE_VOUCH, .version = {.id = member->id, .epoch = member->epoch}};
+}
+
+/* In a large federation a joiner would have to ping everybody, and everybody each joiner, before it is shown: there the
+ * word of a member is taken for that another is alive, as is its word for the opposite. Probes find out soon if it is
+ * not so. */
+bool vouch_counts(const struct gossip *gossip) {
+    return members_visible_count(gossip) - 1 > gossip->limits.eager_members_max;
+}
+
+void vouch_on_vouch(struct gossip *gossip, const struct message *message) {
+    struct member *member = members_find(gossip, &message->version.id);
+    if (!gossip->authentic || !member_is_visible(gossip->sender) || !vouch_counts(gossip) || !member || member->self ||
+        member_is_visible(member) || member == gossip->sender)
+        return;
+    member->fresh_epoch = message->version.epoch;
+    evidence_consider(gossip, member);
+    members_changed(gossip, member);
+}

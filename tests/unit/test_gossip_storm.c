@@ -1,0 +1,143 @@
+/* P25: many brokers that start at once, or come to many. `STORM=1000 test_gossip_storm` measures so many; with
+ * STORM_RUNNING=1000 they come to so many that run. It takes minutes, and a release build. */
+#include "gossip_storm.h"
+
+static uint32_t number_of(const char *name, uint32_t otherwise) {
+    const char *text = getenv(name);
+    return text ? (uint32_t)strtoul(text, NULL, 10) : otherwise;
+}
+
+static struct storm *running(uint32_t count, uint32_t more, uint32_t seeds, uint64_t seed) {
+    struct storm *storm = storm_new(count + more, seeds, seed);
+    storm_expect(storm, count);
+    for (uint32_t i = 0; i < count; i++)
+        storm_start(storm, i);
+    assert_true(count == 0 || storm_until_full(storm, 60000));
+    return storm;
+}
+
+/* Those from first on start now; all see all within ms. */
+static void join(struct storm *storm, uint32_t first, uint64_t ms) {
+    uint64_t begun_us = storm->now_us;
+    storm_reset_counts(storm);
+    storm_expect(storm, storm->count);
+    for (uint32_t i = first; i < storm->count; i++)
+        storm_start(storm, i);
+    bool full = storm_until_full(storm, ms);
+    printf("%u come to %u: all see all after %.1f s\n", storm->count - first, first,
+           (double)(storm->now_us - begun_us) / 1e6);
+    if (storm->seeds > 0) storm_print(storm, "seeds", 0, storm->seeds);
+    if (first > storm->seeds) storm_print(storm, "others", storm->seeds, first);
+    storm_print(storm, "joiners", first > storm->seeds ? first : storm->seeds, storm->count);
+    if (!full) fail_msg("%u of %u see all", storm->full, storm->count);
+}
+
+static void measure(void **state) {
+    (void)state;
+    uint32_t many = number_of("STORM", 0), before = number_of("STORM_RUNNING", 0);
+    if (many == 0) return;
+    struct storm *storm = running(before, many, 3, 1);
+    if (before > 0) storm_run(storm, 20000);
+    join(storm, before, 600000);
+    storm_reset_counts(storm);
+    storm_run(storm, 60000);
+    printf(" in the minute behind it:\n");
+    storm_print(storm, "all", 0, storm->count);
+    storm_free(storm);
+}
+
+/* What a broker needs: a key, a token and a head (about 1.1 kB) of each other. More than twice that would be a storm.
+ */
+static void a_hundred_that_start_at_once_cost_little_more_than_what_each_must_know(void **state) {
+    (void)state;
+    struct storm *storm = running(0, 90, 3, 2);
+    join(storm, 0, 10000);
+    for (uint32_t i = 0; i < storm->count; i++) {
+        assert_true(storm->nodes[i].bytes_in < 90 * 1100 * (i < 3 ? 5 : 3));
+        assert_true(storm->nodes[i].identity.questions < 90 + 20);
+    }
+    storm_free(storm);
+}
+
+static void those_who_come_to_many_burden_nobody_for_long(void **state) {
+    (void)state;
+    struct storm *storm = running(60, 30, 3, 3);
+    storm_run(storm, 10000);
+    join(storm, 60, 10000);
+    for (uint32_t i = 0; i < storm->count; i++)
+        assert_true(storm->nodes[i].bytes_in < 90 * 1100 * 4);
+    storm_free(storm);
+}
+
+static void a_join_is_not_hindered_by_loss(void **state) {
+    (void)state;
+    struct storm *storm = running(50, 25, 3, 4);
+    storm->loss_percent = 20;
+    join(storm, 50, 30000);
+    storm_free(storm);
+}
+
+/* Not one of the addresses of its list lives; the peers of its last run do. */
+static void one_that_comes_to_many_is_let_in_by_any_of_them(void **state) {
+    (void)state;
+    struct storm *storm = running(70, 1, 3, 5);
+    storm_run(storm, 5000);
+    for (uint32_t i = 0; i < 3; i++) {
+        gossip_free(storm->nodes[i].gossip);
+        storm->nodes[i].gossip = NULL;
+    }
+    storm_run(storm, 20000);
+    storm_start(storm, 70);
+    storm_run(storm, 5000);
+    assert_int_equal(storm->nodes[70].sees, 0);
+    gossip_set_remembered(storm->nodes[70].gossip, storm->now_us / 1000, &storm->nodes[40].address, 1);
+    storm_drain(storm, 70);
+    storm_run(storm, 5000);
+    assert_int_equal(storm->nodes[70].sees, 67);
+    storm_free(storm);
+}
+
+/* P25, by multicast: no seed is there to be overrun, and nobody becomes one. */
+static void a_hundred_that_find_each_other_by_multicast_single_nobody_out(void **state) {
+    (void)state;
+    struct storm *storm = storm_new(90, 0, 6);
+    storm->multicast = true;
+    join(storm, 0, 15000);
+    for (uint32_t i = 0; i < storm->count; i++)
+        assert_true(storm->nodes[i].bytes_in < 90 * 1100 * 5);
+    storm_free(storm);
+}
+
+/* In a large federation a member's word makes alive whom nobody pings; if it is not so, that is found out as always. */
+static void the_dead_whom_somebody_vouched_for_are_found_out(void **state) {
+    (void)state;
+    struct storm *storm = running(60, 1, 3, 7);
+    storm_run(storm, 5000);
+    for (uint32_t i = 10; i < 14; i++) { /* dead, and nobody has noticed */
+        gossip_free(storm->nodes[i].gossip);
+        storm->nodes[i].gossip = NULL;
+    }
+    storm_start(storm, 60);
+    storm_run(storm, 400);
+    assert_true(storm->nodes[60].seen[10] + storm->nodes[60].seen[11] + storm->nodes[60].seen[12] +
+                    storm->nodes[60].seen[13] >
+                0);
+    storm_run(storm, 20000);
+    for (uint32_t i = 10; i < 14; i++)
+        assert_int_equal(storm->nodes[60].seen[i], 0);
+    assert_int_equal(storm->nodes[60].sees, 56);
+    storm_free(storm);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_hundred_that_start_at_once_cost_little_more_than_what_each_must_know),
+        cmocka_unit_test(those_who_come_to_many_burden_nobody_for_long),
+        cmocka_unit_test(a_join_is_not_hindered_by_loss),
+        cmocka_unit_test(one_that_comes_to_many_is_let_in_by_any_of_them),
+        cmocka_unit_test(a_hundred_that_find_each_other_by_multicast_single_nobody_out),
+        cmocka_unit_test(the_dead_whom_somebody_vouched_for_are_found_out),
+        cmocka_unit_test(measure),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
