@@ -243,19 +243,19 @@ int command_simulate(int argc, char **argv) {
         "Runs a federation of brokers, their real gossip core, on a virtual network and a virtual clock: loss, delay, "
         "NAT, "
         "cuts, crashes, clones, hostile brokers. After every event it checks that what each broker shows is what the "
-        "owner "
-        "said, and in the end that all agree; and it tells how long things took.\v"
+        "owner said, and in the end that all agree; and it tells how long things took.\v"
         "PLAN.yaml says what is there and what goes wrong when; examples/simulate has five. Without one, a small "
-        "federation "
-        "in which everything goes wrong is drawn from the seed.\n\n"
+        "federation in which everything goes wrong is drawn from the seed.\n\n"
         "Examples:\n"
         "  hobnob simulate examples/simulate/ship.yaml\n"
         "  hobnob simulate examples/simulate/factory.yaml --brokers 1000 --loss 5%\n"
-        "  hobnob simulate --seeds 2000                    2,000 federations with all faults\n"
-        "  hobnob simulate --numbers --brokers 3,100       figures, beside those of memberlist; has its own --help\n\n"
+        "  hobnob simulate --seeds 2000               2,000 federations with all faults
+"
+        "  hobnob simulate --numbers --brokers 3,100  figures, beside memberlist's
+
+"
         "The same plan and seed give the same run. Exit status: 0 all held, 1 an invariant broke (the seed is told) or "
-        "the "
-        "plan is wrong, 2 wrong usage.",
+        "the plan is wrong, 2 wrong usage.",
         NULL,
         NULL,
         NULL};
