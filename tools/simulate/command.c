@@ -249,11 +249,8 @@ int command_simulate(int argc, char **argv) {
         "Examples:\n"
         "  hobnob simulate examples/simulate/ship.yaml\n"
         "  hobnob simulate examples/simulate/factory.yaml --brokers 1000 --loss 5%\n"
-        "  hobnob simulate --seeds 2000               2,000 federations with all faults
-"
-        "  hobnob simulate --numbers --brokers 3,100  figures, beside memberlist's
-
-"
+        "  hobnob simulate --seeds 2000               2,000 federations with all faults\n"
+        "  hobnob simulate --numbers --brokers 3,100  figures, beside memberlist's\n\n"
         "The same plan and seed give the same run. Exit status: 0 all held, 1 an invariant broke (the seed is told) or "
         "the plan is wrong, 2 wrong usage.",
         NULL,
