@@ -1,0 +1,146 @@
+/* What is said, counted by opening every datagram: rumours in two stages, one slot for each owner, comparisons of
+ * constant size. */
+#include "gossip_net.h"
+
+#include "gossip/message.h"
+#include "gossip/seal.h"
+
+struct said {
+    uint64_t order; /* of the first datagram that was not looked at yet */
+    uint64_t count[64], bytes[64];
+};
+
+static void count_datagram(const struct net *net, const struct net_packet *packet, struct said *said) {
+    struct chance chance = {7};
+    struct seal seal;
+    struct gossip_options options = {.federation = "home", .keys = &net->nodes[0].key, .key_count = 1};
+    struct gossip_crypto crypto = {.seal = net_seal, .open = net_open};
+    uint8_t plain[SEAL_PLAIN_MAX];
+    bool own;
+    struct wire_in in;
+    struct packet_header header;
+    struct message message;
+    assert_true(seal_init(&seal, &options, &chance));
+    long size = seal_open(&seal, &crypto, packet->bytes, packet->size, plain, &own);
+    assert_true(size > 0);
+    wire_in_init(&in, plain, (size_t)size);
+    header_get(&in, &header);
+    for (size_t before = in.at; message_get(&in, &message); before = in.at) {
+        said->count[message.kind % 64]++;
+        said->bytes[message.kind % 64] += in.at - before;
+    }
+}
+
+static void listen_for(struct net *net, uint64_t ms, struct said *said) {
+    uint64_t end = net->now_ms + ms;
+    memset(said, 0, sizeof *said);
+    said->order = net->order;
+    while (net->now_ms < end) {
+        net_step(net, end);
+        uint64_t first = said->order;
+        for (const struct net_packet *packet = net->packets; packet; packet = packet->next) {
+            if (packet->order < first) continue;
+            count_datagram(net, packet, said);
+            if (packet->order >= said->order) said->order = packet->order + 1;
+        }
+    }
+}
+
+static struct net *settled(int count, uint64_t seed, uint32_t rumor_interval_ms) {
+    struct net *net = net_new(count, seed);
+    net->delay_min_ms = 2; /* so that every datagram is seen on its way */
+    net->delay_max_ms = 4;
+    for (int i = 0; i < count; i++) {
+        net->nodes[i].limits.eager_members_max = 1;
+        net->nodes[i].limits.rumor_interval_ms = rumor_interval_ms;
+        net_start(net, i);
+    }
+    assert_true(net_until(net, net_agreed, 60000));
+    net_run(net, 10000);
+    return net;
+}
+
+/* P20: in full until two have said that they had it, then by name, and after 4 * ceil(log10(N + 1)) times not at all.
+ */
+static void what_everybody_has_is_soon_only_named_and_then_not_even_that(void **state) {
+    (void)state;
+    struct net *net = settled(24, 71, 200);
+    struct said said, later;
+    net_row(net, 3, "a/row", true);
+    listen_for(net, 5000, &said);
+    listen_for(net, 5000, &later);
+    uint64_t full = said.count[MESSAGE_ENTRY], named = said.count[MESSAGE_HAVE];
+    print_message("for 24 brokers: %d times in full, %d times by name\n", (int)full, (int)named);
+    assert_in_range(full, 23, 24 * 5);
+    assert_in_range(named, 24 * 2, 24 * 8);
+    assert_in_range(full + named, 24 * 7, 24 * 9);
+    assert_true(said.count[MESSAGE_HAD] > 0);
+    assert_int_equal(later.count[MESSAGE_ENTRY] + later.count[MESSAGE_HAVE], 0);
+    net_free(net);
+}
+
+/* P16: with a place for each change instead of one for each owner, all would be told eight times by everybody. */
+static void an_entry_takes_the_place_of_the_one_before_it(void **state) {
+    (void)state;
+    struct net *net = settled(24, 72, 200);
+    struct said said, rest;
+    uint64_t full = 0;
+    for (int i = 0; i < 50; i++) {
+        char filter[16];
+        snprintf(filter, sizeof filter, "b/%d", i);
+        net_row(net, 3, filter, true);
+        listen_for(net, 25, &said);
+        full += said.count[MESSAGE_ENTRY];
+    }
+    listen_for(net, 10000, &rest);
+    full += rest.count[MESSAGE_ENTRY];
+    print_message("50 changes to 24 brokers: %d entries\n", (int)full);
+    assert_true(net_agreed(net));
+    assert_in_range(full, 50 * 23, 50 * 23 * 3);
+    net_free(net);
+}
+
+struct cost {
+    uint64_t idle;       /* bytes of comparisons of each broker in 10 s when all are equal */
+    uint64_t difference; /* bytes of one comparison that finds something */
+};
+
+static struct cost cost_of_comparing(int count) {
+    struct net *net = settled(count, 73, 1000000000);
+    struct said idle, found;
+    listen_for(net, 10000, &idle);
+    for (int i = 2; i < count; i++) /* only one other hears of it from its owner */
+        net->cut[1][i] = true;
+    net_row(net, 1, "c/row", true);
+    listen_for(net, 10000, &found);
+    memset(net->cut, 0, sizeof net->cut);
+    assert_true(found.count[MESSAGE_BUCKETS] > 0);
+    struct cost cost = {
+        .idle =
+            (idle.bytes[MESSAGE_DIGEST] + idle.bytes[MESSAGE_BUCKETS] + idle.bytes[MESSAGE_VERSIONS]) / (uint64_t)count,
+        .difference = (found.bytes[MESSAGE_BUCKETS] + found.bytes[MESSAGE_VERSIONS]) / found.count[MESSAGE_BUCKETS],
+    };
+    assert_true(net_until(net, net_agreed, 60000));
+    net_free(net);
+    return cost;
+}
+
+/* P13 */
+static void comparing_tables_costs_the_same_however_many_members_there_are(void **state) {
+    (void)state;
+    struct cost few = cost_of_comparing(5), many = cost_of_comparing(39);
+    print_message("5 brokers: %d B idle, %d B for a difference; 39: %d B and %d B\n", (int)few.idle,
+                  (int)few.difference, (int)many.idle, (int)many.difference);
+    assert_in_range(many.idle, 1, few.idle * 3 / 2);
+    assert_in_range(many.difference, 500, 1500);
+    assert_in_range(few.difference, 500, 1500);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_everybody_has_is_soon_only_named_and_then_not_even_that),
+        cmocka_unit_test(an_entry_takes_the_place_of_the_one_before_it),
+        cmocka_unit_test(comparing_tables_costs_the_same_however_many_members_there_are),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
