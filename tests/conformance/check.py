@@ -1,7 +1,7 @@
 #!/usr/bin/python3
 """Holds the tables beside it to the specifications and to the tests.
 
-    check.py [--root DIR]     the tables mqtt-3.1.1.txt and mqtt-5.0.txt, then the planted faults
+    check.py [--root DIR]     the tables mqtt-3.1.1.txt, mqtt-5.0.txt and gossip.txt, then the planted faults
     check.py --self-test      only shows that each rule finds a fault put there on purpose
 
 A table has one row for each numbered statement of its specification ([MQTT-x.y.z-n], appendix B of each):
@@ -11,6 +11,8 @@ A table has one row for each numbered statement of its specification ([MQTT-x.y.
 Whom it binds is server, client or both. Statements that bind clients alone say what becomes of a client that breaks them; where the
 broker cannot see that, the row is "client only" and has no test. A test is PROGRAM:TEST (a cmocka program of tests/unit and a test that
 it runs), MODULE.CLASS.METHOD (tests/system), or test_hostile:ROW (a row of that module's table).
+gossip.txt has one row for each of the 25 faults that other gossip systems had: number | what must hold | what we do | tests. There a path of
+a file in tests/ is a test too, and one test at least bears the number: in its name, in the comment above it, or in the one at the top of its file.
 Prints one line a check; the last line is a count.
 """
 import argparse
@@ -124,6 +126,47 @@ def check_tests(version, text, tests):
 
 CHECKS = [("every row is whole", check_shape), ("every statement has its row", check_statements), ("every row has tests that exist", check_tests)]
 
+# ---- gossip ----
+
+GOSSIP_ROWS = [f"P{number}" for number in range(1, 26)]
+
+
+def bearers(number, root):
+    """The tests with this number in their name, above them, or at the top of their file."""
+    word = re.compile(rf"(?<![A-Za-z0-9]){number}(?![0-9])")
+    found = set()
+    for path in sorted((root / "tests/unit").glob("test_*.c")):
+        text = path.read_text()
+        top = re.match(r"/\*.*?\*/", text, re.S)
+        everywhere = bool(top and word.search(top.group()))
+        for above, name in re.findall(r"(/\*(?:(?!\*/).)*\*/\n)?static void (\w+)\(void \*\*", text, re.S):
+            if everywhere or word.search(above) or re.search(rf"(?i)(^|_){number}(_|$)", name):
+                found.add(f"{path.stem}:{name}")
+    return found
+
+
+def check_gossip(text, tests, root, bearing=bearers):
+    rows = rows_of(text)
+    faults = [f"line {line}: {len(fields)} fields; write number | what must hold | what we do | tests" for line, fields in rows if len(fields) != 4 or not all(fields)]
+    ids = [fields[0] for _, fields in rows]
+    faults += [f"{number} has {ids.count(number)} rows" for number in GOSSIP_ROWS if ids.count(number) != 1]
+    faults += [f"{number} is none of them" for number in sorted(set(ids) - set(GOSSIP_ROWS))]
+    for line, fields in rows:
+        named = [name.strip() for name in fields[3].split(",")] if len(fields) > 3 else []
+        faults += [f"line {line}: {fields[0]}: there is no test {name}" for name in named
+                   if name not in tests and not ("/" in name and (root / name).is_file())]
+        if not set(named) & bearing(fields[0], root):
+            faults.append(f"line {line}: {fields[0]}: none of its tests bears its number")
+    return faults
+
+
+GOSSIP_FAULTS = [
+    lambda t: t.replace("P3 |", "P33 |", 1), lambda t: re.sub(r"^P7 .*\n", "", t, flags=re.M), lambda t: re.sub(r"^(P7 .*\n)", r"\1\1", t, flags=re.M),
+    lambda t: t.replace("P9 | holds", "P9 |", 1), lambda t: t.replace("P9 | holds | so", "P9 | holds", 1), lambda t: t.replace("good:one", "good:another", 1),
+    lambda t: t.replace("good:one", "tests/none.c", 1), lambda t: t.replace("P12 | holds | so | good:one", "P12 | holds | so | good:two", 1),
+]
+
+
 # ---- the test of the test ----
 
 FAULTS = [  # the rule that must see it, and what is done to a good table
@@ -159,7 +202,15 @@ def self_test():
                 seen += 1
             else:
                 missed.append(f"fault {number + 1} in the table of {version} is not seen by {rule.__name__}")
-    print(f"{'ok' if not missed else 'FAILED':8}the rules find {seen} of {len(FAULTS) * len(STATEMENTS)} faults made on purpose")
+    bearing = lambda number, root: {"good:one"}  # noqa: E731
+    good, tests = "".join(f"{number} | holds | so | good:one\n" for number in GOSSIP_ROWS), tests | {"good:two"}
+    missed += [f"a good table of gossip is found at fault: {fault}" for fault in check_gossip(good, tests, Path("/nowhere"), bearing)]
+    for number, spoil in enumerate(GOSSIP_FAULTS):
+        if spoil(good) != good and check_gossip(spoil(good), tests, Path("/nowhere"), bearing):
+            seen += 1
+        else:
+            missed.append(f"fault {number + 1} in the table of gossip is not seen")
+    print(f"{'ok' if not missed else 'FAILED':8}the rules find {seen} of {len(FAULTS) * len(STATEMENTS) + len(GOSSIP_FAULTS)} faults made on purpose")
     for fault in missed:
         print(f"        {fault}")
     return not missed
@@ -181,6 +232,11 @@ def main():
                 for fault in faults:
                     print(f"        {fault}")
                 good, bad = good + (not faults), bad + bool(faults)
+        faults = check_gossip((options.root / "tests/conformance/gossip.txt").read_text(), tests, options.root)
+        print(f"{'ok' if not faults else 'FAILED':8}gossip: every fault of others has its row, and tests that exist and bear its number")
+        for fault in faults:
+            print(f"        {fault}")
+        good, bad = good + (not faults), bad + bool(faults)
     seen = self_test()
     print(f"{good + seen} passed, {bad + (not seen)} failed")
     return 1 if bad or not seen else 0

@@ -173,6 +173,7 @@ static void a_broker_killed_and_back_with_one_bootstrap_peer_is_in_within_2_s(vo
     }
 }
 
+/* P17 */
 static void a_sleeping_process_does_not_condemn_the_others(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 12);
@@ -188,6 +189,7 @@ static void a_sleeping_process_does_not_condemn_the_others(void **state) {
     net_free(net);
 }
 
+/* P17, P24 */
 static void a_suspicion_that_was_slept_through_begins_anew(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 14);

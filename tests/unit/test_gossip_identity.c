@@ -183,6 +183,7 @@ static void two_holders_of_one_key_notice_and_say_so(void **state) {
     net_free(net);
 }
 
+/* P5 */
 static void another_key_or_federation_is_counted_and_disturbs_nobody(void **state) {
     (void)state;
     struct net *net = net_new(4, 68);
@@ -221,6 +222,7 @@ static void the_dialled_own_address_is_recognised(void **state) {
     net_free(net);
 }
 
+/* P4 */
 static void a_new_address_is_followed(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 70);
@@ -308,6 +310,7 @@ static void filters_that_are_none_are_refused_even_when_signed(void **state) {
     net_free(net);
 }
 
+/* P18 */
 static void one_accuser_cannot_condemn_many(void **state) {
     (void)state;
     struct net *net = net_new_running(8, 73);

@@ -148,6 +148,7 @@ static void rows_of_the_dead_are_hidden_and_come_back_with_them(void **state) {
     net_free(net);
 }
 
+/* P21 */
 static void who_leaves_is_gone_at_once_and_was_heard(void **state) {
     (void)state;
     struct net *net = net_new_running(5, 51);
@@ -250,6 +251,7 @@ static void beyond_the_eager_limit_rumours_carry_a_row_to_all_within_a_second(vo
     assert_true(worst <= 1000);
 }
 
+/* P14 */
 static void no_datagram_is_over_1200_bytes_and_the_largest_come_close(void **state) {
     (void)state;
     struct net *net = net_new(3, 54);
