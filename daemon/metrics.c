@@ -88,6 +88,8 @@ static const struct row gossip_rows[] = {
     {"hobnob_gossip_link_bytes_sent_total", COUNTER, "Bytes of gossip sent over links.", GOSSIP(link_bytes_sent)},
     {"hobnob_gossip_link_bytes_received_total", COUNTER, "Bytes of gossip received over links.",
      GOSSIP(link_bytes_received)},
+    {"hobnob_gossip_transfers_put_off_total", COUNTER, "Brokers told to come again for a large part of the registry.",
+     GOSSIP(transfers_put_off)},
     {"hobnob_gossip_members_by_link", GAUGE, "Members to whom datagrams do not pass now.", GOSSIP(members_by_link)},
     {"hobnob_gossip_links_wanted", GAUGE, "Links that gossip wants now.", GOSSIP(links_wanted)},
     {"hobnob_gossip_unsealed_total", COUNTER, "Datagrams that did not open: wrong key, wrong federation, or damage.",

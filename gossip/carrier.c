@@ -259,6 +259,7 @@ void gossip_link_up(struct gossip *gossip, uint64_t now_ms, const struct member_
     struct member *member = members_make(gossip, id);
     if (!member || member->self) return;
     set_link(gossip, member, true);
+    catchup_on_link(gossip, member);
     ring_link_up(gossip, member);
     if (member_is_visible(member) && member->state == MEMBER_ALIVE && !is_cut(gossip, member) &&
         member->probe.deadline_ms == NEVER)

@@ -95,6 +95,10 @@ void digest_meet(struct gossip *gossip, struct member *member) {
 
 void digest_on_digest(struct gossip *gossip, uint64_t hash) {
     if (!gossip->sender || !gossip->sender->known || hash == gossip->digest.all) return;
+    digest_answer(gossip);
+}
+
+void digest_answer(struct gossip *gossip) {
     uint8_t bytes[MESSAGE_BUCKET_COUNT * 8];
     for (size_t i = 0; i < MESSAGE_BUCKET_COUNT; i++)
         wire_store_u64(bytes + 8 * i, gossip->digest.buckets[i]);
@@ -143,15 +147,17 @@ static void list_bucket(struct gossip *gossip, unsigned bucket) {
 
 void digest_on_buckets(struct gossip *gossip, const uint8_t *hashes) {
     if (!gossip->sender || !gossip->sender->known || !gossip->source_proven) return;
-    uint32_t differing = 0, start = chance_below(&gossip->chance, MESSAGE_BUCKET_COUNT), listed = 0;
+    unsigned differing = 0, start = chance_below(&gossip->chance, MESSAGE_BUCKET_COUNT);
     for (unsigned i = 0; i < MESSAGE_BUCKET_COUNT; i++)
         differing += gossip->digest.buckets[i] != wire_load_u64(hashes + 8 * i);
     if (differing > LISTED_MAX && roll_start(gossip)) return;
-    for (unsigned i = 0; i < MESSAGE_BUCKET_COUNT && listed < LISTED_MAX; i++) {
+    unsigned left = catchup_buckets(gossip, differing);
+    if (left > LISTED_MAX && !gossip->over_link) left = LISTED_MAX;
+    for (unsigned i = 0; i < MESSAGE_BUCKET_COUNT && left > 0; i++) {
         unsigned bucket = (start + i) % MESSAGE_BUCKET_COUNT;
         if (gossip->digest.buckets[bucket] == wire_load_u64(hashes + 8 * bucket)) continue;
         list_bucket(gossip, bucket);
-        listed++;
+        left--;
     }
 }
 

@@ -21,6 +21,9 @@ static void set_defaults(struct gossip_limits *limits) {
         .datagrams_queued_max = 4096,
         .down_keep_ms = 24u * 3600 * 1000,
         .registry_bytes_max = 256u << 20,
+        .transfers_max = 4,
+        .transfer_bytes_per_s = 4u << 20,
+        .datagram_buckets_max = 40,
         .links_max = 32,
         .datagram_bytes_per_s = 512u << 10,
     };

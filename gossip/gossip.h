@@ -102,6 +102,11 @@ struct gossip_limits {
     uint32_t down_keep_ms;         /* rows of a down member are kept this long for its return: 24 h */
     uint32_t registry_bytes_max;   /* memory of all others' rows, logs and checkpoints: 256 MiB. Over it the rows of
                                       members that are down go, then changes are refused, with a warning */
+    uint32_t transfers_max; /* members that are sent large parts of the registry at a time; others are put off: 4,
+                               at most 16 */
+    uint32_t transfer_bytes_per_s; /* to all of them together: 4 MiB */
+    uint32_t datagram_buckets_max; /* of the 64 parts of the table: if more differ, it is compared over a link: 40,
+                                      which is of about 60 members */
     uint32_t links_max;            /* links wanted for gossip at a time: 32, at most 64 */
     uint32_t datagram_bytes_per_s; /* of all we send: 512 KiB, at least 16 KiB; a quarter of a second may go at once */
 };
@@ -327,6 +332,7 @@ struct gossip_counters {
     uint64_t probes_sent, probes_failed, indirect_probes_sent, suspicions, refutations, deaths;
     uint64_t entries_sent, entries_received, entries_repeated, checkpoints_sent, checkpoints_received;
     uint64_t link_packets_sent, link_packets_received, link_bytes_sent, link_bytes_received;
+    uint64_t transfers_put_off; /* who asked for a large part of the registry and was told to come again */
     uint64_t members_by_link, links_wanted;
     uint64_t members_alive, members_suspect, members_down; /* ourselves included */
     uint64_t rows_own, rows_others;

@@ -57,6 +57,8 @@ static const struct {
     [MESSAGE_CHUNK] = {"iesnbp", MESSAGE_CHUNK_SIZE},
     [MESSAGE_SEEN_AT] = {"a", 0},
     [MESSAGE_PROOF] = {"b", GOSSIP_SIGNATURE_SIZE},
+    [MESSAGE_LATER] = {"ni", 0},
+    [MESSAGE_PULL] = {"", 0},
     [MESSAGE_RING] = {"b", GOSSIP_RING_SIZE_MAX},
     [MESSAGE_PROVE] = {"", 0},
     [MESSAGE_VOUCH] = {"ie", 0},

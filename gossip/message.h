@@ -47,11 +47,13 @@ enum message_kind {
     MESSAGE_CHUNK = 18,      /* the same, bytes, and the proof that they belong to the checkpoint */
     MESSAGE_SEEN_AT = 19,    /* address: where your packets come from */
     MESSAGE_PROOF = 20,      /* bytes: signature over the cookie that came with your packet (proof.c) */
-    MESSAGE_RING = 26,       /* bytes: a signed key ring; over links only (ring.c) */
-    MESSAGE_PROVE = 31,      /* prove that you are where your packets come from (proof.c) */
-    MESSAGE_VOUCH = 32,      /* version.{id, epoch}: it is alive (roll.c) */
-    MESSAGE_ROLL = 33,       /* whom I lack of (version.id, other]; roll.c says what is what */
-    MESSAGE_SEEK = 34        /* bytes: a signed head; to a multicast group: who is there? (seek.c) */
+    MESSAGE_LATER = 21, /* number: milliseconds after which to ask again; version.id: or ask that one (catchup.c) */
+    MESSAGE_PULL = 22,  /* over links only: compare your whole table with mine */
+    MESSAGE_RING = 26,  /* bytes: a signed key ring; over links only (ring.c) */
+    MESSAGE_PROVE = 31, /* prove that you are where your packets come from (proof.c) */
+    MESSAGE_VOUCH = 32, /* version.{id, epoch}: it is alive (roll.c) */
+    MESSAGE_ROLL = 33,  /* whom I lack of (version.id, other]; roll.c says what is what */
+    MESSAGE_SEEK = 34   /* bytes: a signed head; to a multicast group: who is there? (seek.c) */
 };
 
 struct version {

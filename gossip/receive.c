@@ -15,6 +15,7 @@ static bool asks_for_the_table(const struct gossip *gossip, const struct message
     case MESSAGE_BUCKETS:
     case MESSAGE_VERSIONS:
     case MESSAGE_WANT:
+    case MESSAGE_PULL:
     case MESSAGE_WANT_CHUNK: return true;
     default: return false;
     }
@@ -54,6 +55,8 @@ static void handle(struct gossip *gossip, const struct message *message) {
         break;
     case MESSAGE_VERSIONS: digest_on_versions(gossip, message); break;
     case MESSAGE_WANT: repair_on_want(gossip, message); break;
+    case MESSAGE_LATER: catchup_on_later(gossip, message); break;
+    case MESSAGE_PULL: catchup_on_pull(gossip); break;
     case MESSAGE_WANT_CHUNK: repair_on_want_chunk(gossip, message); break;
     case MESSAGE_CHUNK: repair_on_chunk(gossip, message); break;
     case MESSAGE_SEEN_AT:
@@ -141,7 +144,7 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
     gossip->header = &header;
     gossip->sender = NULL;
     gossip->authentic = gossip->proof_due = false;
-    gossip->reply_open = false;
+    gossip->reply_open = gossip->catchup.told = false;
     if (seek_hear(gossip, &in)) {
         credit_stranger(gossip, size);
         /* Nothing else is in it, and a thousand who seek at once do not take the places of those who join. */

@@ -6,9 +6,10 @@
 #define WANT_AGAIN_MS 30u
 #define ENTRIES_PER_WANT 8u
 #define SERVE_AT_ONCE 4u /* owners answered in full to one list of versions; of the others only the version */
-#define CHUNKS_AHEAD 4u
 #define CHUNK_RETRY_MS 250u
-#define HIDDEN_RETRY_MS 5000u /* while its owner is away */
+#define CHUNK_RETRY_LINK_MS 2000u /* nothing is lost there, but by a link that ends or a queue that is full */
+#define OWNER_BYTES 1500u         /* about, of one that is told in full */
+#define HIDDEN_RETRY_MS 5000u     /* while its owner is away */
 
 struct version repair_version_of(const struct member *member) {
     struct version version = {.id = member->id, .epoch = member->epoch, .incarnation = member->incarnation};
@@ -157,22 +158,26 @@ void repair_on_entry(struct gossip *gossip, const struct message *message) {
 /* ---- checkpoints ---- */
 
 static void ask_chunks(struct gossip *gossip, struct member *member, struct staging *staging, struct member *from) {
-    uint64_t next = staging_next(staging), end = next + CHUNKS_AHEAD;
+    struct gossip_address to;
+    uint64_t next = staging_next(staging), end = next + catchup_way(gossip, staging, &from, &to);
+    bool by_link = to.family == ADDRESS_LINK, replies = gossip->header && address_equal(&to, &gossip->source);
+    struct packet packet;
+    packet_begin(&packet, from, &to);
     if (end > staging_chunks(staging)) end = staging_chunks(staging);
     for (uint64_t index = staging->asked_up_to > next ? staging->asked_up_to : next; index < end; index++) {
         struct message want = {
             .kind = MESSAGE_WANT_CHUNK,
             .version = {.id = member->id, .epoch = member->epoch, .sequence = staging->head.checkpoint_sequence},
             .number = index};
-        if (gossip->header && from == gossip->sender)
+        if (replies)
             reply_add(gossip, &want);
         else
-            send_one(gossip, from, &want);
+            packet_add(gossip, &packet, &want);
         staging->asked_up_to = index + 1;
-        staging->retry_ms =
-            gossip->now_ms +
-            CHUNK_RETRY_MS; /* not when nothing is asked: heads that keep coming would put it off for ever */
+        /* Not when nothing is asked: heads that keep coming would put it off for ever. */
+        staging->retry_ms = gossip->now_ms + (by_link ? CHUNK_RETRY_LINK_MS : CHUNK_RETRY_MS);
     }
+    packet_end(gossip, &packet, false);
     members_changed(gossip, member);
 }
 
@@ -208,7 +213,8 @@ void repair_on_want_chunk(struct gossip *gossip, const struct message *message) 
         tell_base(gossip, base);
         return;
     }
-    if (message->number >= checkpoint_chunks(rowset_encoded_size(&base->rows))) return;
+    uint64_t chunks = checkpoint_chunks(rowset_encoded_size(&base->rows));
+    if (message->number >= chunks || !catchup_serves_chunk(gossip, chunks)) return;
     struct checkpoint_chunk read;
     checkpoint_read(base, message->number, &read);
     struct message chunk = *message;
@@ -251,7 +257,19 @@ static void retry_chunks(struct gossip *gossip, struct transfer *transfer) {
         bool ask_owner = chance_below(&gossip->chance, 2) == 0;
         if (ask_owner || members_pick(gossip, &other, 1, member) == 0) other = member;
         staging->asked_up_to = 0;
+        staging->retry_ms = gossip->now_ms + CHUNK_RETRY_MS;
         ask_chunks(gossip, member, staging, other);
+    }
+}
+
+void repair_put_off(struct gossip *gossip, uint64_t until_ms) {
+    for (struct transfer *transfer = gossip->transfers.all; transfer; transfer = transfers_next(transfer)) {
+        for (size_t i = 0; i < TRANSFER_STAGINGS; i++) {
+            struct staging *staging = &transfer->staging[i];
+            if (!staging->used || staging_chunks(staging) <= CATCHUP_SMALL_CHUNKS) continue;
+            staging->asked_up_to = 0;
+            staging->retry_ms = until_ms;
+        }
     }
 }
 
@@ -303,7 +321,7 @@ void repair_compare(struct gossip *gossip, const struct version *theirs, size_t 
     if (buried) {
         struct message accusation = evidence_accusation_of(member);
         reply_add(gossip, &accusation);
-    } else if (is_newer(&ours, theirs) && (*served)++ < SERVE_AT_ONCE) {
+    } else if (is_newer(&ours, theirs) && (catchup_serves_owner(gossip, OWNER_BYTES) || (*served)++ < SERVE_AT_ONCE)) {
         serve(gossip, member, theirs);
     } else if (is_newer(&ours, theirs)) {
         struct message have = {.kind = MESSAGE_HAVE, .version = ours};

@@ -10,6 +10,7 @@
 
 #include "gossip/budget.h"
 #include "gossip/carrier.h"
+#include "gossip/catchup.h"
 #include "gossip/chance.h"
 #include "gossip/cover.h"
 #include "gossip/directory.h"
@@ -338,6 +339,7 @@ struct gossip {
     uint64_t checks_until_ms;
 
     struct carrier carrier;
+    struct catchup catchup;
     struct gossip_counters counters;
 };
 
@@ -389,6 +391,7 @@ const char *digest_fault(const struct gossip *gossip);
 void digest_send(struct gossip *gossip, struct member *member);
 void digest_meet(struct gossip *gossip, struct member *member); /* it has just become visible */
 void digest_on_digest(struct gossip *gossip, uint64_t hash);
+void digest_answer(struct gossip *gossip); /* the sender differs: in which buckets? */
 void digest_on_buckets(struct gossip *gossip, const uint8_t *hashes);
 void digest_on_versions(struct gossip *gossip, const struct message *message);
 unsigned digest_bucket_of(const struct member_id *id);
@@ -536,7 +539,23 @@ void repair_head(struct gossip *gossip, struct member *member, const struct head
                  size_t size);
 void repair_tick(struct gossip *gossip);
 void repair_soon(struct gossip *gossip);
+void repair_put_off(struct gossip *gossip, uint64_t until_ms); /* asks for no chunk of a large checkpoint before that */
 uint64_t repair_deadline_ms(const struct gossip *gossip);
+
+/* ---- catchup.c ---- */
+/* May this chunk of so many go to the sender of the packet in hand? If not, it has been told to come again. */
+bool catchup_serves_chunk(struct gossip *gossip, uint64_t chunks);
+/* It is the sender's turn, so that an owner of whom it lacks about so many bytes is told in full. */
+bool catchup_serves_owner(struct gossip *gossip, size_t size);
+void catchup_on_pull(struct gossip *gossip);
+/* A link to it is up: it may be what a comparison waited for. */
+void catchup_on_link(struct gossip *gossip, struct member *member);
+void catchup_on_later(struct gossip *gossip, const struct message *message);
+/* Chunks that may be under way, asked of *from, which may become another, at *to; 0: not now. */
+uint32_t catchup_way(struct gossip *gossip, const struct staging *staging, struct member **from,
+                     struct gossip_address *to);
+/* How many of the buckets in which we differ from the sender may be compared now. */
+unsigned catchup_buckets(struct gossip *gossip, unsigned differing);
 
 /* ---- carrier.c ---- */
 struct gossip_address carrier_address(const struct member_id *id); /* of the link to it */
