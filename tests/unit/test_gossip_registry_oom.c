@@ -91,16 +91,16 @@ static void starting_fails_cleanly(void **unused) {
     for (long n = 0;; n++) {
         struct net *net = net_new(1, 1);
         struct net_node *node = &net->nodes[0];
-        struct gossip_options options = {
-            .name = "a",
-            .federation = "home",
-            .public_key = node->identity.public_key,
-            .token = (const uint8_t *)"t",
-            .token_size = 1,
-            .keys = &node->key,
-            .key_count = 1,
-            .epoch = 1,
-            .crypto = {&node->identity, net_seal, net_open, net_sha256, net_sign, net_verify, net_id_of, net_who_is}};
+        struct gossip_options options = {.name = "a",
+                                         .federation = "home",
+                                         .public_key = node->identity.public_key,
+                                         .token = (const uint8_t *)"t",
+                                         .token_size = 1,
+                                         .keys = &node->key,
+                                         .key_count = 1,
+                                         .epoch = 1,
+                                         .crypto = {&node->identity, net_seal, net_open, net_sha256, net_sign,
+                                                    net_verify, net_id_of, net_who_is, NULL}};
         shortage_after(n);
         struct gossip *gossip = gossip_new(&options, 1);
         shortage_over();
