@@ -362,41 +362,52 @@ void invariants_on_event(struct world *world, struct broker *broker, const struc
 
 /* ---- what takes time to be wrong ---- */
 
-static bool shares_address(struct world *world, const struct broker *viewer, struct gossip *core,
-                           const struct gossip_inspected *held) {
-    struct gossip_inspected other;
-    for (size_t i = 0; gossip_inspect_at(core, i, &other); i++) {
-        uint32_t identity = world_identity(world, &other.id);
-        if (identity == UINT32_MAX || other.self || other.state != MEMBER_ALIVE) continue;
-        tamper(world, viewer, identity, &other);
-        if (memcmp(&other.id, &held->id, sizeof other.id) != 0 && other.address.family != 0 &&
-            memcmp(other.address.ip, held->address.ip, sizeof other.address.ip) == 0 &&
-            other.address.port == held->address.port)
-            return true;
-    }
-    return false;
+/* Who was seen alive at which address, in the broker in hand. */
+struct at_address {
+    struct gossip_address address;
+    uint32_t identity;
+};
+
+static struct at_address *find_address(const struct world *world, struct at_address *seen,
+                                       const struct gossip_address *address) {
+    uint64_t hash = standin_hash(address->port, address->ip, sizeof address->ip);
+    uint32_t slot = (uint32_t)hash & world->id_mask;
+    while (seen[slot].address.family != 0 && (memcmp(seen[slot].address.ip, address->ip, sizeof address->ip) != 0 ||
+                                              seen[slot].address.port != address->port))
+        slot = (slot + 1) & world->id_mask;
+    return &seen[slot];
+}
+
+static void check_sharing(struct world *world, const struct broker *viewer, uint32_t identity, bool shares) {
+    struct view *view = &viewer->watch->views[identity];
+    uint64_t now = world_now_us(world);
+    if (!shares)
+        view->shared_us = 0;
+    else if (view->shared_us == 0)
+        view->shared_us = now;
+    else if (now - view->shared_us > AT_ONE_ADDRESS_US)
+        world_break(world, "I11: %s sees %s alive at the address of another live broker for %.0f s", viewer->name,
+                    name_of(world, identity), (double)(now - view->shared_us) / 1e6);
 }
 
 static void check_addresses(struct world *world, struct broker *viewer) {
     struct gossip *core = viewer->strategy->core(viewer->node);
+    struct at_address *seen = memory_new((size_t)world->id_mask + 1, sizeof *seen);
     struct gossip_inspected held;
     for (size_t i = 0; gossip_inspect_at(core, i, &held); i++) {
         uint32_t identity = world_identity(world, &held.id);
         if (identity == UINT32_MAX || held.self) continue;
         tamper(world, viewer, identity, &held);
-        struct view *view = &viewer->watch->views[identity];
-        bool shares = held.state == MEMBER_ALIVE && shares_address(world, viewer, core, &held);
-        if (!shares)
-            view->shared_us = 0;
-        else if (view->shared_us == 0)
-            view->shared_us = world_now_us(world);
-        else if (world_now_us(world) - view->shared_us > AT_ONE_ADDRESS_US)
-            world_break(world, "I11: %s sees %s alive at the address of another live broker for %.0f s", viewer->name,
-                        name_of(world, identity), (double)(world_now_us(world) - view->shared_us) / 1e6);
+        struct at_address *other =
+            held.state == MEMBER_ALIVE && held.address.family != 0 ? find_address(world, seen, &held.address) : NULL;
+        bool shares = other && other->address.family != 0;
+        if (other && !shares) *other = (struct at_address){held.address, identity};
+        check_sharing(world, viewer, identity, shares);
     }
+    free(seen);
 }
 
-/* One broker at a time: each pair of what it holds is compared. */
+/* One broker at a time: all that it holds is looked through. */
 void invariants_poll(struct world *world) {
     struct broker *broker = &world->brokers[world->polls++ % world->broker_max];
     if (!world->strategy->core || world->broker_max > WATCHED_ALL) return;
