@@ -21,7 +21,7 @@
 #define CONFIG_ISSUERS_MAX 8u
 #define CONFIG_PROXIES_MAX 64u
 #define CONFIG_FAULTS_MAX 100u /* more are not kept */
-#define CONFIG_FAULT_TEXT_MAX 1000u
+#define CONFIG_FAULT_TEXT_MAX 1400u
 
 /* HOST:PORT as written: "0.0.0.0:1883", "[::1]:1883", "edge-2.example:7100"; or, of some listeners, unix:PATH. */
 struct config_address {
