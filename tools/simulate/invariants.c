@@ -362,10 +362,10 @@ void invariants_on_event(struct world *world, struct broker *broker, const struc
 
 /* ---- what takes time to be wrong ---- */
 
-/* Who was seen alive at which address, in the broker in hand. */
+/* How many were seen alive at an address, in the broker in hand. */
 struct at_address {
     struct gossip_address address;
-    uint32_t identity;
+    uint32_t count;
 };
 
 static struct at_address *find_address(const struct world *world, struct at_address *seen,
@@ -390,19 +390,24 @@ static void check_sharing(struct world *world, const struct broker *viewer, uint
                     name_of(world, identity), (double)(now - view->shared_us) / 1e6);
 }
 
+static bool is_alive_somewhere(const struct gossip_inspected *held) {
+    return held->state == MEMBER_ALIVE && held->address.family != 0;
+}
+
+/* All are counted first: the order in which members come is not always the same. */
 static void check_addresses(struct world *world, struct broker *viewer) {
     struct gossip *core = viewer->strategy->core(viewer->node);
     struct at_address *seen = memory_new((size_t)world->id_mask + 1, sizeof *seen);
     struct gossip_inspected held;
-    for (size_t i = 0; gossip_inspect_at(core, i, &held); i++) {
-        uint32_t identity = world_identity(world, &held.id);
-        if (identity == UINT32_MAX || held.self) continue;
-        tamper(world, viewer, identity, &held);
-        struct at_address *other =
-            held.state == MEMBER_ALIVE && held.address.family != 0 ? find_address(world, seen, &held.address) : NULL;
-        bool shares = other && other->address.family != 0;
-        if (other && !shares) *other = (struct at_address){held.address, identity};
-        check_sharing(world, viewer, identity, shares);
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; gossip_inspect_at(core, i, &held); i++) {
+            uint32_t identity = world_identity(world, &held.id);
+            if (identity == UINT32_MAX || held.self) continue;
+            tamper(world, viewer, identity, &held);
+            struct at_address *at = is_alive_somewhere(&held) ? find_address(world, seen, &held.address) : NULL;
+            if (at && pass == 0) *at = (struct at_address){held.address, at->count + 1};
+            if (pass == 1) check_sharing(world, viewer, identity, at && at->count > 1);
+        }
     }
     free(seen);
 }
