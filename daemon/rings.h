@@ -7,7 +7,7 @@
 
 struct rings;
 
-#define RINGS_LOOK_MS 2000u  /* between two looks into the inbox; a file is taken that did not change in between */
+#define RINGS_LOOK_MS 1000u  /* between two looks into the inbox; a file is taken that did not change in between */
 #define RINGS_RETRY_MS 5000u /* while the disk does not take the ring */
 
 /* NULL when memory is short. The server has a data_dir and a node with peers. */
