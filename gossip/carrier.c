@@ -433,6 +433,8 @@ void carrier_tick(struct gossip *gossip) {
         any = any || carrier->wants[i].until_ms != 0;
     }
     if (any) wake(gossip, gossip->now_ms + TICK_MS);
+    /* What was wished for just now has been tended to as well. */
+    if (carrier->next_ms <= gossip->now_ms) carrier->next_ms = gossip->now_ms + TICK_MS;
 }
 
 uint64_t carrier_deadline_ms(const struct gossip *gossip) {
