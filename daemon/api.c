@@ -89,6 +89,13 @@ static bool member_at(const struct server *server, size_t index, struct member_i
     return true;
 }
 
+static json_t *trouble(const struct member_info *info) {
+    static const char *const names[] = {[MEMBER_TROUBLE_TOKEN] = "token refused",
+                                        [MEMBER_TROUBLE_NAME] = "name taken",
+                                        [MEMBER_TROUBLE_CLONED] = "key in use by two"};
+    return info->trouble == MEMBER_TROUBLE_NONE ? json_null() : json_string(names[info->trouble]);
+}
+
 /* As hobnob key show prints it; none for the keys of a configuration. */
 static json_t *ring_mark(const struct member_info *info) {
     char text[9];
@@ -107,12 +114,13 @@ static void write_members(const struct server *server, struct table *table) {
     struct member_info info;
     for (size_t i = 0; member_at(server, i, &info); i++) {
         bool never = info.heard_ms_ago == UINT64_MAX && !info.self;
-        add_row(table, json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:b}", "name",
-                                 string(info.name, strlen(info.name)), "id", id_string(info.id.bytes), "state",
-                                 state_name(info.state), "address", address_json(&info.address), "way", way(&info),
-                                 "epoch", number(info.epoch), "rows", (int)info.rows, "heard_ms_ago",
-                                 never ? json_null() : number(info.self ? 0 : info.heard_ms_ago), "ring",
-                                 number(info.ring), "ring_mark", ring_mark(&info), "self", info.self));
+        add_row(table,
+                json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:i, s:o, s:o, s:o, s:o, s:b}", "name",
+                          string(info.name, strlen(info.name)), "id", id_string(info.id.bytes), "state",
+                          state_name(info.state), "address", address_json(&info.address), "way", way(&info), "epoch",
+                          number(info.epoch), "rows", (int)info.rows, "heard_ms_ago",
+                          never ? json_null() : number(info.self ? 0 : info.heard_ms_ago), "ring", number(info.ring),
+                          "ring_mark", ring_mark(&info), "trouble", trouble(&info), "self", info.self));
     }
 }
 

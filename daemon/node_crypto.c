@@ -90,6 +90,11 @@ static void link_who_is(void *context, const uint8_t key_thumbprint[32], const u
     *answer = (struct peer_answer){.allowed = verdict.allowed, .valid_for_ms = verdict.valid_for_ms};
     memcpy(answer->id.bytes, verdict.id, sizeof(answer->id.bytes));
     snprintf(answer->name, sizeof(answer->name), "%s", verdict.name);
+    if (answer->allowed && node->gossip != NULL) {
+        struct member_id id;
+        memcpy(id.bytes, verdict.id, sizeof(id.bytes));
+        answer->allowed = gossip_name_is_free(node->gossip, &id, verdict.name, verdict.reason);
+    }
     snprintf(answer->reason, sizeof(answer->reason), "%s", verdict.reason);
 }
 

@@ -80,14 +80,25 @@ void events_resync(struct gossip *gossip) {
     }
 }
 
-void event_plain(struct gossip *gossip, enum gossip_event_kind kind, const struct member *member, uint64_t epoch,
+bool event_plain(struct gossip *gossip, enum gossip_event_kind kind, const struct member *member, uint64_t epoch,
                  uint64_t sequence, const char *text) {
     struct gossip_event *event = push(gossip, kind, NULL, 0);
-    if (!event) return; /* KNOWS comes again with the next acknowledgement; the others are for people */
+    if (!event) return false; /* KNOWS comes again with the next acknowledgement; the others are for people */
     if (member) fill(event, member);
     event->epoch = epoch;
     event->sequence = sequence;
     snprintf(event->text, sizeof event->text, "%s", text);
+    return true;
+}
+
+bool event_cloned(struct gossip *gossip, const struct gossip_address *from) {
+    struct gossip_event *event = push(gossip, GOSSIP_CLONED, NULL, 0);
+    if (!event) return false;
+    fill(event, gossip->self);
+    event->address = *from;
+    snprintf(event->text, sizeof event->text,
+             "another broker speaks with our key: find it and give it a key of its own");
+    return true;
 }
 
 bool event_ring(struct gossip *gossip, const struct member_id *from) {

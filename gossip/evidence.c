@@ -3,6 +3,7 @@
  * is told to whoever is older. */
 #include "gossip/state.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define UNVERIFIED_KEEP_MS 60000u
@@ -95,7 +96,9 @@ static void on_own_head(struct gossip *gossip, const struct head *head, const ui
         gossip->counters.bad_signature++;
         return;
     }
-    own_raise_epoch(gossip, head->epoch);
+    /* Its packet comes from where it is; one that somebody else passes on tells only what it announces. */
+    bool direct = gossip->header && !gossip->over_link && id_equal(&gossip->header->id, &self->id);
+    own_raise_epoch(gossip, head->epoch, direct ? &gossip->source : &head->address);
 }
 
 static void new_epoch(struct gossip *gossip, struct member *member, const struct head *head) {
@@ -106,19 +109,35 @@ static void new_epoch(struct gossip *gossip, struct member *member, const struct
     holdings_free(gossip, member);
 }
 
+static void tell_cloned(struct gossip *gossip, const struct member *member, const struct head *head) {
+    gossip->counters.clones_seen++;
+    char text[200];
+    snprintf(text, sizeof text,
+             "%.63s says that another broker uses its key: stop one of the two, or give it a key of its own",
+             head->name);
+    event_plain(gossip, GOSSIP_WARNING, member, head->epoch, 0, text);
+}
+
 static void take_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
                       size_t size) {
     bool restarted = head->epoch > member->epoch, was_visible = member_is_visible(member);
-    bool moved = !address_equal(&head->address, &member->address);
+    const struct gossip_address before = member->address;
     if (restarted) new_epoch(gossip, member, head);
     member->incarnation = head->incarnation;
     memcpy(member->head, bytes, size);
     member->head_size = size;
     member->leaving = head->leaving;
+    if (head->cloned && !member->cloned) tell_cloned(gossip, member, head);
+    member->cloned = head->cloned;
     member->address = head->address;
+    if (!address_is_usable(&head->address) ||
+        (address_is_loopback(&head->address) && !address_is_loopback(&gossip->self->address) &&
+         gossip->self->address.family != 0))
+        member->address = (struct gossip_address){0}; /* that is we, or nobody: its packets tell where it is */
     ring_note(gossip, member, head);
-    if (moved && member->head_size > 0 && head->address.family != 0)
-        member->path_proven = member->path_proven && address_equal(&member->path, &head->address);
+    bool moved = !address_equal(&before, &member->address);
+    if (moved && member->head_size > 0 && member->address.family != 0)
+        member->path_proven = member->path_proven && address_equal(&member->path, &member->address);
     repair_head(gossip, member, head, bytes, size);
     if (was_visible && restarted && !head->leaving) {
         /* A new life takes the place of the old one at once; the event's epoch says that the old rows are gone. */

@@ -53,7 +53,7 @@ static bool start_self(struct gossip *gossip, const struct gossip_options *optio
     memcpy(self->token, options->token, options->token_size);
     self->token_size = options->token_size;
     self->epoch = options->epoch > 0 ? options->epoch : 1;
-    self->address = options->advertise;
+    if (address_is_usable(&options->advertise)) self->address = options->advertise;
     return ring_init(gossip, options) && own_sign_head(gossip);
 }
 
@@ -87,7 +87,8 @@ struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
     gossip->next_sync_ms = now_ms + chance_below(&gossip->chance, gossip->limits.anti_entropy_ms);
     gossip->next_rejoin_ms = now_ms;
     gossip->seek.next_ms = gossip->seek.dial_ms = gossip->roll.next_ms = NEVER;
-    gossip->own.advertise_fixed = options->advertise.family != 0;
+    gossip->own.advertise_fixed = address_is_usable(&options->advertise);
+    gossip->own.ask_until_ms = now_ms + OWN_ASK_MS;
     for (size_t i = 0; i < 3; i++)
         gossip->own.raised_ms[i] = NEVER;
     own_init(gossip);

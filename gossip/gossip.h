@@ -267,7 +267,7 @@ enum gossip_event_kind {
     GOSSIP_REFUSED,    /* a member's token was refused (at most once per member and minute): text says why */
     GOSSIP_REFUSED_US, /* a member said that it refuses our token: text says why (same rate) */
     GOSSIP_EPOCH,      /* our epoch had to be raised to this value: persist it */
-    GOSSIP_CLONED,     /* another holder of our key speaks */
+    GOSSIP_CLONED,     /* another holder of our key speaks: address is its, as far as it is known */
     GOSSIP_WARNING,    /* text */
     GOSSIP_RING /* a newer key ring is used from now on: keep the bytes of gossip_ring_held(). sequence is its number;
                    id and name are of who brought it, our own if that was gossip_take_ring() */
@@ -290,6 +290,13 @@ bool gossip_next_event(struct gossip *gossip, struct gossip_event *event);
 
 /* ---- listings ---- */
 
+enum member_trouble {
+    MEMBER_TROUBLE_NONE,
+    MEMBER_TROUBLE_TOKEN, /* its token is refused */
+    MEMBER_TROUBLE_NAME,  /* refused, as another key has its name and was there first */
+    MEMBER_TROUBLE_CLONED /* two brokers use its key, or did in the last ten minutes; it says so itself */
+};
+
 struct member_info {
     struct member_id id;
     char name[GOSSIP_NAME_MAX + 1];
@@ -299,7 +306,8 @@ struct member_info {
     uint64_t sequence;
     uint64_t heard_ms_ago; /* UINT64_MAX for never */
     uint32_t rows;
-    uint64_t ring;        /* number of the key ring it uses; 0 for the keys of its configuration */
+    uint64_t ring; /* number of the key ring it uses; 0 for the keys of its configuration */
+    enum member_trouble trouble;
     uint8_t ring_mark[8]; /* first bytes of its digest: tells two of one number apart */
     bool self;
     bool by_link; /* datagrams to it are not answered: it is reached over the link, */
@@ -309,6 +317,9 @@ struct member_info {
 bool gossip_member_at(const struct gossip *gossip, uint64_t now_ms, size_t index, struct member_info *info);
 bool gossip_member_find(const struct gossip *gossip, uint64_t now_ms, const struct member_id *id,
                         struct member_info *info);
+
+/* False if another broker that is here, or we ourselves, have this name with another key: reason says who. */
+bool gossip_name_is_free(const struct gossip *gossip, const struct member_id *id, const char *name, char reason[160]);
 
 /* All rows of visible owners and of ourselves. on_row must not call the gossip; returning false ends the walk. */
 typedef bool gossip_on_row(void *context, const struct member_info *owner, enum gossip_row_kind kind,
@@ -325,6 +336,9 @@ struct gossip_counters {
     uint64_t malformed; /* opened and not understood */
     uint64_t bad_signature;
     uint64_t refused_token;
+    uint64_t names_refused;      /* tokens refused since another key has the name */
+    uint64_t clones_seen;        /* times that a key was found to be used by two, ours or another's */
+    uint64_t members_in_trouble; /* now: token or name refused, or key cloned; ourselves included */
     uint64_t rings_refused, rings_conflicting, rings_sent;
     uint64_t ring;         /* number of the one that is used */
     uint64_t rings_behind; /* other brokers, alive or suspect, with an older one */

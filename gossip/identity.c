@@ -93,7 +93,7 @@ static void accept(struct gossip *gossip, struct member *member, const struct me
     member->has_key = true;
     if (!member->known) proof_forget(member); /* a stranger's path was not signed */
     member->known = true;
-    member->refused = false;
+    member->refused = member->name_taken = false;
     memcpy(member->public_key, message->key, GOSSIP_PUBLIC_KEY_SIZE);
     free(member->token);
     member->token = token;
@@ -119,7 +119,8 @@ void identity_on_token(struct gossip *gossip, const struct message *message) {
     uint8_t digest[32];
     gossip->crypto.sha256(gossip->crypto.context, message->bytes, message->size, digest);
     struct gossip_who who = {0};
-    if (member->refused && memcmp(member->refused_hash, digest, 8) == 0) {
+    bool same = member->refused && memcmp(member->refused_hash, digest, 8) == 0;
+    if (same && !(member->name_taken && names_free(gossip, member->name, &id))) {
         tell_refused(gossip, member, "your token was refused before, and is the same");
         return;
     }
@@ -127,7 +128,13 @@ void identity_on_token(struct gossip *gossip, const struct message *message) {
     if (*left == 0) return;
     --*left;
     gossip->crypto.who_is(gossip->crypto.context, message->key, message->bytes, message->size, &who);
-    who.reason[sizeof who.reason - 1] = '\0';
+    who.reason[sizeof who.reason - 1] = who.name[GOSSIP_NAME_MAX] = '\0';
+    member->name_taken = who.allowed && !names_check(gossip, &id, who.name, who.reason);
+    if (member->name_taken) {
+        memcpy(member->name, who.name, sizeof member->name);
+        gossip->counters.names_refused++;
+        who.allowed = false;
+    }
     if (!who.allowed || who.valid_for_ms == 0) {
         refuse(gossip, member, digest, &who);
         tell_refused(gossip, member, who.reason);

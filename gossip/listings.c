@@ -3,6 +3,11 @@
 
 #include <string.h>
 
+static enum member_trouble trouble_of(const struct gossip *gossip, const struct member *member) {
+    if (member->self ? own_is_cloned(gossip) : member->cloned) return MEMBER_TROUBLE_CLONED;
+    return member->name_taken ? MEMBER_TROUBLE_NAME : member->refused ? MEMBER_TROUBLE_TOKEN : MEMBER_TROUBLE_NONE;
+}
+
 static void describe(const struct gossip *gossip, uint64_t now_ms, const struct member *member,
                      struct member_info *info) {
     memset(info, 0, sizeof *info);
@@ -19,6 +24,7 @@ static void describe(const struct gossip *gossip, uint64_t now_ms, const struct 
                                                                                : NEVER;
     info->rows = (uint32_t)registry_rows(member->registry)->count;
     info->ring = member->ring;
+    info->trouble = trouble_of(gossip, member);
     memcpy(info->ring_mark, member->ring_mark, sizeof info->ring_mark);
     info->self = member->self;
     info->link = member->way.link;
@@ -80,6 +86,7 @@ void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *o
     out->ring = gossip->self->ring;
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = members_at(gossip, i);
+        out->members_in_trouble += trouble_of(gossip, member) != MEMBER_TROUBLE_NONE;
         if (member->self) {
             out->rows_own = registry_rows(member->registry)->count;
             out->members_alive++;

@@ -14,13 +14,7 @@
 #define SEND_AT_ONCE_MAX 8u /* entries to one member */
 #define LEAVE_MS 5000u
 #define LEAVE_ACKNOWLEDGED 3u
-#define SEEN_AGAIN_MS 5000u
 #define SAY_AGAIN_MS 1000u
-#define CLONE_WINDOW_MS 600000u
-#define CLONE_QUIET_MS 60000u
-/* A member's bare word for our epoch: it may not carry us far, nor often. */
-#define EPOCH_JUMP_MAX 1000000u
-#define TOLD_EPOCH_MS 10000u
 
 bool own_sign_head(struct gossip *gossip) {
     struct member *self = gossip->self;
@@ -36,6 +30,7 @@ bool own_sign_head(struct gossip *gossip) {
     checkpoint_name(base, &gossip->crypto, &head);
     memcpy(head.name, self->name, sizeof head.name);
     head.ring = self->ring;
+    head.cloned = own_is_cloned(gossip);
     memcpy(head.ring_mark, self->ring_mark, sizeof head.ring_mark);
     uint8_t bytes[HEAD_SIZE_MAX];
     size_t size = head_sign(&head, &gossip->crypto, bytes);
@@ -181,9 +176,29 @@ static void cut(struct gossip *gossip) {
 }
 
 /* Not faster than it can be told: meanwhile changes gather. */
+/* Before the first answer nobody could be told anyway, and with it we know what others remember of an earlier life: a
+ * disk that was lost or put back must not make two logs with the same numbers. */
+static bool is_asking(struct gossip *gossip) {
+    struct own *own = &gossip->own;
+    bool alone = gossip->bootstrap_count + gossip->remembered_count + gossip->seek.group_count == 0;
+    if (own->ask_until_ms != 0 && (alone || gossip->now_ms >= own->ask_until_ms)) own->ask_until_ms = 0;
+    return own->ask_until_ms != 0;
+}
+
+void own_answered(struct gossip *gossip) {
+    struct own *own = &gossip->own;
+    if (own->ask_until_ms == 0 || gossip->header->holds_epoch == 0) return;
+    own->ask_until_ms = 0;
+    if (own->draft_count > 0) own->next_cut_ms = gossip->now_ms;
+}
+
 static bool cut_is_due(struct gossip *gossip) {
     struct own *own = &gossip->own;
     if (own->draft_count == 0 || gossip->now_ms < own->next_cut_ms) return false;
+    if (is_asking(gossip)) {
+        own->next_cut_ms = own->ask_until_ms;
+        return false;
+    }
     if (budget_waiting(&gossip->budget, BUDGET_OWN) == 0) return true;
     own->next_cut_ms = gossip->now_ms + CUT_MS;
     return false;
@@ -311,6 +326,7 @@ void own_resend(struct gossip *gossip, struct member *member) {
 
 void own_tick(struct gossip *gossip) {
     struct own *own = &gossip->own;
+    own_life_tick(gossip);
     tick_covers(gossip);
     if (cut_is_due(gossip)) cut(gossip);
     if (own->leaving && !own->left) check_left(gossip);
@@ -321,7 +337,7 @@ uint64_t own_deadline_ms(const struct gossip *gossip) {
     uint64_t deadline = own->draft_count > 0 ? own->next_cut_ms : NEVER;
     deadline = earlier(deadline, earlier(cover_deadline_ms(&own->covers[0]), cover_deadline_ms(&own->covers[1])));
     if (own->leaving && !own->left) deadline = earlier(deadline, own->leave_deadline_ms);
-    return deadline;
+    return earlier(deadline, own_life_deadline_ms(gossip));
 }
 
 void own_leave(struct gossip *gossip) {
@@ -348,65 +364,6 @@ void own_refute(struct gossip *gossip, uint64_t incarnation) {
     gossip->counters.refutations++;
     if (gossip->awareness < 7) gossip->awareness++;
     own_tell_head(gossip);
-}
-
-static void note_raise(struct gossip *gossip) {
-    struct own *own = &gossip->own;
-    uint64_t oldest = own->raised_ms[0];
-    own->raised_ms[0] = own->raised_ms[1];
-    own->raised_ms[1] = own->raised_ms[2];
-    own->raised_ms[2] = gossip->now_ms;
-    if (oldest == NEVER || gossip->now_ms - oldest > CLONE_WINDOW_MS) return;
-    own->cloned_until_ms = gossip->now_ms + CLONE_QUIET_MS;
-    event_plain(gossip, GOSSIP_CLONED, gossip->self, gossip->self->epoch, 0,
-                "another broker speaks with our key: find it and give it a key of its own");
-}
-
-static void raise_epoch(struct gossip *gossip, uint64_t above) {
-    struct member *self = gossip->self;
-    /* Sequences go on, so that whoever waits for one is not misled; the new epoch begins with a checkpoint there. */
-    if (!registry_checkpoint(&self->registry, &gossip->rules, above + 1)) return;
-    self->epoch = above + 1;
-    self->incarnation = 0;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = members_at(gossip, i);
-        member->known_sequence = member->known_incarnation = member->sent_sequence = 0;
-    }
-    event_plain(gossip, GOSSIP_EPOCH, self, self->epoch, registry_sequence(self->registry), "");
-    if (own_sign_head(gossip)) own_tell_head(gossip);
-}
-
-void own_raise_epoch(struct gossip *gossip, uint64_t above) {
-    if (above == UINT64_MAX || gossip->now_ms < gossip->own.cloned_until_ms) return;
-    note_raise(gossip);
-    raise_epoch(gossip, above);
-}
-
-void own_told_epoch(struct gossip *gossip, uint64_t epoch) {
-    uint64_t own = gossip->self->epoch;
-    if (!gossip->authentic || epoch <= own || epoch - own > EPOCH_JUMP_MAX ||
-        gossip->now_ms < gossip->own.told_epoch_ms)
-        return;
-    gossip->own.told_epoch_ms = gossip->now_ms + TOLD_EPOCH_MS;
-    raise_epoch(gossip, epoch);
-}
-
-void own_seen_at(struct gossip *gossip, const struct gossip_address *address) {
-    struct own *own = &gossip->own;
-    struct member *self = gossip->self;
-    if (own->advertise_fixed || address->family == 0 || address_equal(address, &self->address)) return;
-    /* The first answer is believed at once, a change when it is seen twice and not too often: peers behind different
-     * routers may disagree. */
-    bool again = address_equal(address, &own->seen_at) && gossip->now_ms >= own->seen_changed_ms + SEEN_AGAIN_MS;
-    own->seen_at = *address;
-    if (self->address.family != 0 && !again) return;
-    struct gossip_address before = self->address;
-    self->address = *address;
-    own->seen_changed_ms = gossip->now_ms;
-    if (own_sign_head(gossip))
-        own_tell_head(gossip);
-    else
-        self->address = before;
 }
 
 void own_free(struct gossip *gossip) {

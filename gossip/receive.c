@@ -97,6 +97,7 @@ static void complete(struct gossip *gossip) {
                  (header->incarnation > sender->incarnation || header->sequence > registry_sequence(sender->registry)));
     if (gossip->authentic && lags) repair_want(gossip, sender, sender);
     ring_greet(gossip, sender);
+    if (gossip->authentic) own_answered(gossip);
     if (gossip->reply_open) {
         bool holds_old =
             header->holds_epoch != gossip->self->epoch || header->holds_incarnation < gossip->self->incarnation;

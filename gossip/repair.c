@@ -94,7 +94,7 @@ static void on_own_entry(struct gossip *gossip, const struct entry *entry, const
         return;
     if (!proof_may_check(gossip)) return;
     if (signed_verify(message->bytes, message->size, &gossip->crypto, self->public_key))
-        own_raise_epoch(gossip, entry->epoch);
+        own_raise_epoch(gossip, entry->epoch, &(struct gossip_address){0});
     else
         gossip->counters.bad_signature++;
 }

@@ -11,7 +11,7 @@
 size_t head_sign(const struct head *head, const struct gossip_crypto *crypto, uint8_t out[HEAD_SIZE_MAX]) {
     struct wire_out body;
     wire_out_init(&body, out, HEAD_SIZE_MAX - GOSSIP_SIGNATURE_SIZE);
-    wire_put_array(&body, 14);
+    wire_put_array(&body, 15);
     wire_put_uint(&body, HEAD_WORD);
     wire_put_id(&body, &head->id);
     wire_put_uint(&body, head->epoch);
@@ -26,6 +26,7 @@ size_t head_sign(const struct head *head, const struct gossip_crypto *crypto, ui
     wire_put_bool(&body, head->leaving);
     wire_put_uint(&body, head->ring);
     wire_put_bytes(&body, head->ring_mark, sizeof head->ring_mark);
+    wire_put_bool(&body, head->cloned);
     if (body.failed || !crypto->sign(crypto->context, out, body.size, out + body.size)) return 0;
     return body.size + GOSSIP_SIGNATURE_SIZE;
 }
@@ -36,7 +37,7 @@ bool head_read(const uint8_t *bytes, size_t size, struct head *head) {
     wire_in_init(&body, bytes, size - GOSSIP_SIGNATURE_SIZE);
     memset(head, 0, sizeof *head);
     uint32_t count = wire_get_array(&body);
-    if (count < 14 || wire_get_uint(&body) != HEAD_WORD) return false;
+    if (count < 15 || wire_get_uint(&body) != HEAD_WORD) return false;
     wire_get_id(&body, &head->id);
     head->epoch = wire_get_uint(&body);
     head->incarnation = wire_get_uint(&body);
@@ -52,7 +53,8 @@ bool head_read(const uint8_t *bytes, size_t size, struct head *head) {
     head->leaving = wire_get_bool(&body);
     head->ring = wire_get_uint(&body);
     wire_get_fixed(&body, head->ring_mark, sizeof head->ring_mark);
-    if (!body.failed) wire_skip(&body, count - 14);
+    head->cloned = wire_get_bool(&body);
+    if (!body.failed) wire_skip(&body, count - 15);
     return !body.failed && wire_end(&body) && head->checkpoint_sequence <= head->sequence;
 }
 

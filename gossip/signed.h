@@ -21,6 +21,7 @@ struct head {
     struct gossip_address address; /* family 0: where its packets come from */
     char name[GOSSIP_NAME_MAX + 1];
     bool leaving;
+    bool cloned;          /* it has found its key in use by another */
     uint64_t ring;        /* number of the key ring it uses */
     uint8_t ring_mark[8]; /* first bytes of that ring's digest; zeros without one */
 };

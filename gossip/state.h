@@ -32,6 +32,7 @@
 #define ASKED_MAX 64u  /* helpers asked for a probe, the newest; a power of two */
 #define ACCUSED_MAX 8u /* different members one accuser has accused lately */
 #define NEVER UINT64_MAX
+#define OWN_ASK_MS 5000u
 
 /* rumors.c: what is still to be told about one member. The newest takes the place of the older. */
 struct rumor {
@@ -74,7 +75,7 @@ struct member {
     uint8_t *token;
     size_t token_size;
     uint64_t valid_until_ms;
-    bool refused;
+    bool refused, name_taken; /* its token; because another has its name */
     uint8_t refused_hash[8];
     uint64_t refused_event_ms, refused_told_ms, refused_us_ms; /* next allowed */
     uint64_t who_asked_ms;                                     /* next allowed */
@@ -88,6 +89,7 @@ struct member {
     size_t head_size;
     struct gossip_address address; /* announced; family 0: path */
     bool leaving;
+    bool cloned;   /* its head says that another uses its key */
     uint64_t ring; /* the key ring it uses: number and mark (ring.c) */
     uint8_t ring_mark[8];
     uint64_t accused_epoch, accused_incarnation; /* the highest at which it was suspected */
@@ -250,12 +252,15 @@ struct own {
     bool left, leaving;
     uint64_t leave_deadline_ms;
     struct gossip_address seen_at;
-    uint64_t seen_changed_ms;
+    uint64_t seen_changed_ms, seen_hold_ms; /* the next change is believed so long after the last */
     bool advertise_fixed;
+    uint64_t ask_until_ms; /* nothing is published before the first who knows us has answered, or then; 0: go on */
     uint64_t raised_ms[3]; /* the last times our epoch was taken by another */
     uint64_t cloned_until_ms;
-    uint64_t say_again_ms;  /* next time that a mixture of our lives is answered */
-    uint64_t told_epoch_ms; /* next time a bare word for it counts */
+    uint64_t say_again_ms;         /* next time that a mixture of our lives is answered */
+    uint64_t cloned_told_until_ms; /* our head says so, 0: it does not */
+    bool epoch_owed;               /* memory was short for the event that tells our epoch */
+    uint64_t told_epoch_ms;        /* next time a bare word for it counts */
 };
 
 /* ring.c: the key ring that is used; that of number 0 is the configuration's and travels nowhere. */
@@ -408,7 +413,8 @@ struct event_rows {
 };
 /* GOSSIP_RING; false when memory is short. */
 bool event_ring(struct gossip *gossip, const struct member_id *from);
-void event_plain(struct gossip *gossip, enum gossip_event_kind kind, const struct member *member, uint64_t epoch,
+bool event_cloned(struct gossip *gossip, const struct gossip_address *from);
+bool event_plain(struct gossip *gossip, enum gossip_event_kind kind, const struct member *member, uint64_t epoch,
                  uint64_t sequence, const char *text);
 void events_free(struct gossip *gossip);
 void events_resync(struct gossip *gossip);
@@ -451,6 +457,10 @@ void identity_ask(struct gossip *gossip, struct member *member);
 struct message identity_token_of(const struct member *member);
 void identity_tick(struct gossip *gossip, struct member *member);
 uint64_t identity_deadline_ms(const struct member *member);
+
+/* ---- names.c ---- */
+bool names_free(const struct gossip *gossip, const char *name, const struct member_id *id);
+bool names_check(const struct gossip *gossip, const struct member_id *id, const char *name, char reason[160]);
 
 /* ---- ring.c ---- */
 bool ring_init(struct gossip *gossip, const struct gossip_options *options);
@@ -507,7 +517,15 @@ void own_resend(struct gossip *gossip, struct member *member);
 void own_resend_soon(struct gossip *gossip, struct member *member);
 void own_heard(struct gossip *gossip, struct member *member); /* the header of its packet says what it holds of us */
 void own_refute(struct gossip *gossip, uint64_t incarnation);
-void own_raise_epoch(struct gossip *gossip, uint64_t above);
+/* from: where the other holder of our key is, family 0 if it is not known. */
+void own_raise_epoch(struct gossip *gossip, uint64_t above, const struct gossip_address *from);
+void own_answered(struct gossip *gossip); /* somebody who knows us has said what he holds of us */
+bool own_is_cloned(const struct gossip *gossip);
+void own_life_tick(struct gossip *gossip);
+uint64_t own_life_deadline_ms(const struct gossip *gossip);
+bool address_is_loopback(const struct gossip_address *address);
+/* May be told to others: no unspecified address, multicast, or port 0. */
+bool address_is_usable(const struct gossip_address *address);
 /* By a member that has forgotten all of us but our grave, and so cannot show what we signed. */
 void own_told_epoch(struct gossip *gossip, uint64_t epoch);
 void own_tell_head(struct gossip *gossip);

@@ -215,6 +215,7 @@ struct net_node {
     uint64_t event_count[GOSSIP_RING + 1];
     uint64_t down_events;
     char last_text[200];
+    struct gossip_address cloned_from;
     uint64_t saved_epoch;
     /* Asked for again only once the node has been touched: to ask all at each step is most of the time of a long run.
      */
@@ -408,6 +409,7 @@ static inline void net_note_event(struct net *net, int index, const struct gossi
     node->event_count[event->kind]++;
     if (event->text[0]) memcpy(node->last_text, event->text, sizeof node->last_text);
     if (event->kind == GOSSIP_EPOCH) node->saved_epoch = event->epoch;
+    if (event->kind == GOSSIP_CLONED) node->cloned_from = event->address;
     if (event->kind == GOSSIP_RING) {
         const uint8_t *ring;
         gossip_ring_held(node->gossip, &ring, &node->ring_size);

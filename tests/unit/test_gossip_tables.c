@@ -258,6 +258,7 @@ static void no_datagram_is_over_1200_bytes_and_the_largest_come_close(void **sta
     for (int i = 0; i < 3; i++) {
         char name[64];
         memset(name, 'n', 63);
+        name[0] = (char)('a' + i);
         name[63] = '\0';
         memcpy(net->nodes[i].name, name, 64);
         snprintf(net->nodes[i].token, sizeof net->nodes[i].token, "%.62s/%d", name, i + 1);

@@ -1,0 +1,121 @@
+/* Who and where we are: the address that others reach us by, the life (epoch) that is above all they remember, and
+ * whether our key is ours alone. */
+#include "gossip/state.h"
+
+#include <string.h>
+
+#define SEEN_AGAIN_MS 5000u
+#define SEEN_HOLD_MAX_MS 600000u
+#define CLONE_TOLD_MS 600000u
+#define CLONE_WINDOW_MS 600000u
+#define CLONE_QUIET_MS 60000u
+#define TOLD_EPOCH_MS 10000u
+/* A member's bare word for our epoch: it may not carry us far, nor often. */
+#define EPOCH_JUMP_MAX 1000000u
+
+/* ---- where ---- */
+
+bool address_is_loopback(const struct gossip_address *address) {
+    static const uint8_t v6[16] = {[15] = 1};
+    return (address->family == 4 && address->ip[0] == 127) ||
+           (address->family == 6 && memcmp(address->ip, v6, sizeof v6) == 0);
+}
+
+bool address_is_usable(const struct gossip_address *address) {
+    static const uint8_t none[16];
+    bool v4 = address->family == 4, v6 = address->family == 6;
+    if ((!v4 && !v6) || address->port == 0 || memcmp(address->ip, none, v4 ? 4 : 16) == 0) return false;
+    return v4 ? address->ip[0] < 224 : address->ip[0] != 0xff;
+}
+
+void own_seen_at(struct gossip *gossip, const struct gossip_address *address) {
+    struct own *own = &gossip->own;
+    struct member *self = gossip->self;
+    if (own->advertise_fixed || !address_is_usable(address) || address_equal(address, &self->address)) return;
+    /* A neighbour on our own host sees us on loopback, where nobody else does. */
+    bool better = self->address.family == 0 || (address_is_loopback(&self->address) && !address_is_loopback(address));
+    if (!better && address_is_loopback(address)) return;
+    /* The first answer is believed at once, a change when it is seen twice and not too often, and ever more rarely
+     * while it goes on: peers on both sides of a router disagree for good. */
+    bool again = address_equal(address, &own->seen_at) && gossip->now_ms >= own->seen_changed_ms + own->seen_hold_ms;
+    own->seen_at = *address;
+    if (!better && !again) return;
+    bool calm = better || gossip->now_ms >= own->seen_changed_ms + 2 * SEEN_HOLD_MAX_MS;
+    own->seen_hold_ms = calm ? SEEN_AGAIN_MS : 2 * own->seen_hold_ms;
+    if (own->seen_hold_ms > SEEN_HOLD_MAX_MS) own->seen_hold_ms = SEEN_HOLD_MAX_MS;
+    struct gossip_address before = self->address;
+    self->address = *address;
+    own->seen_changed_ms = gossip->now_ms;
+    if (own_sign_head(gossip))
+        own_tell_head(gossip);
+    else
+        self->address = before;
+}
+
+/* ---- which life ---- */
+
+static void note_raise(struct gossip *gossip, const struct gossip_address *from) {
+    struct own *own = &gossip->own;
+    uint64_t oldest = own->raised_ms[0];
+    own->raised_ms[0] = own->raised_ms[1];
+    own->raised_ms[1] = own->raised_ms[2];
+    own->raised_ms[2] = gossip->now_ms;
+    if (oldest == NEVER || gossip->now_ms - oldest > CLONE_WINDOW_MS) return;
+    own->cloned_until_ms = gossip->now_ms + CLONE_QUIET_MS;
+    own->cloned_told_until_ms = gossip->now_ms + CLONE_TOLD_MS;
+    gossip->counters.clones_seen++;
+    event_cloned(gossip, from);
+}
+
+static void tell_epoch(struct gossip *gossip) {
+    const struct member *self = gossip->self;
+    gossip->own.epoch_owed =
+        !event_plain(gossip, GOSSIP_EPOCH, self, self->epoch, registry_sequence(self->registry), "");
+}
+
+static void raise_epoch(struct gossip *gossip, uint64_t above) {
+    struct member *self = gossip->self;
+    /* Sequences go on, so that whoever waits for one is not misled; the new epoch begins with a checkpoint there. */
+    if (!registry_checkpoint(&self->registry, &gossip->rules, above + 1)) return;
+    self->epoch = above + 1;
+    self->incarnation = 0;
+    for (size_t i = 0; i < gossip->members.count; i++) {
+        struct member *member = members_at(gossip, i);
+        member->known_sequence = member->known_incarnation = member->sent_sequence = 0;
+    }
+    tell_epoch(gossip);
+    if (own_sign_head(gossip)) own_tell_head(gossip);
+}
+
+bool own_is_cloned(const struct gossip *gossip) {
+    return gossip->own.cloned_told_until_ms != 0;
+}
+
+void own_raise_epoch(struct gossip *gossip, uint64_t above, const struct gossip_address *from) {
+    if (above == UINT64_MAX || gossip->now_ms < gossip->own.cloned_until_ms) return;
+    note_raise(gossip, from);
+    raise_epoch(gossip, above);
+}
+
+void own_told_epoch(struct gossip *gossip, uint64_t epoch) {
+    uint64_t own = gossip->self->epoch;
+    if (!gossip->authentic || epoch <= own || epoch - own > EPOCH_JUMP_MAX ||
+        gossip->now_ms < gossip->own.told_epoch_ms)
+        return;
+    gossip->own.told_epoch_ms = gossip->now_ms + TOLD_EPOCH_MS;
+    raise_epoch(gossip, epoch);
+}
+
+void own_life_tick(struct gossip *gossip) {
+    struct own *own = &gossip->own;
+    if (own->epoch_owed) tell_epoch(gossip);
+    if (own->cloned_told_until_ms == 0 || gossip->now_ms < own->cloned_told_until_ms) return;
+    own->cloned_told_until_ms = 0;
+    if (own_sign_head(gossip)) own_tell_head(gossip);
+}
+
+uint64_t own_life_deadline_ms(const struct gossip *gossip) {
+    const struct own *own = &gossip->own;
+    uint64_t deadline = own->epoch_owed ? gossip->now_ms + 100 : NEVER;
+    return own->cloned_told_until_ms != 0 ? earlier(deadline, own->cloned_told_until_ms) : deadline;
+}
