@@ -119,7 +119,7 @@ void config_fault_add(struct config_faults *faults, bool warning, int line, cons
 /* Sorted by line; equal lines keep their order. */
 void config_faults_sort(struct config_faults *faults);
 /* "file:line: text" (no line if it is 0), with a final zero; cut at size. */
-#define CONFIG_FAULT_LINE_MAX 5200u
+#define CONFIG_FAULT_LINE_MAX 5600u
 void config_fault_format(const struct config_fault *fault, const char *file, char *out, size_t size);
 
 /* Reads the file. Returns NULL when there is no use in going on (it cannot be read, is no YAML, memory is short); else
