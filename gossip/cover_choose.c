@@ -18,7 +18,11 @@ static void list(const struct levels *shown, struct choices *choices, uint32_t a
     for (uint32_t child = levels_node(shown, at)->child; child != 0; child = levels_node(shown, child)->next) {
         const struct level_node *node = levels_node(shown, child);
         if (node->below == 0 || node_is_pinned(shown, child)) continue;
-        if (!level_is(levels_level(node), level_rest)) choices->nodes[index].kids++;
+        if (!level_is(levels_level(node), level_rest)) {
+            uint8_t merged = node->mark & MERGED, *widest = &choices->nodes[index].kid_merged;
+            choices->nodes[index].kids++;
+            if (merged > *widest) *widest = merged;
+        }
         list(shown, choices, child, index);
     }
     choices->nodes[index].last = choices->node_count - 1;
@@ -81,17 +85,25 @@ static bool may_become_plus(const struct cover *cover, const struct weighed *wei
     return weighed->kids >= 2 && !(levels_node(&cover->shown, weighed->at)->mark & MERGED);
 }
 
+/* What is behind the level of a kid, when it is merged as widely as the widest of them. */
+static uint64_t suffix_of(const struct weighed *above, uint64_t hash, uint64_t below, bool ends) {
+    if (above->kid_merged == MERGED_REST) return 0;
+    return above->kid_merged == MERGED_PLUS && !ends ? traffic_hash(below, level_plus) : hash;
+}
+
 static uint32_t list_suffixes(const struct cover *cover, const struct choices *choices, struct suffix *suffixes) {
     uint32_t count = 0;
     for (uint32_t row = 1; row < choices->node_count; row++) {
         if (levels_node(&cover->shown, choices->nodes[row].at)->here == 0) continue;
-        uint64_t hash = 1;
+        uint64_t hash = 1, below = 1;
         uint32_t at = row;
         for (uint32_t up = 0; up < PLUS_ABOVE_MAX && at != 0; up++) {
             const struct weighed *weighed = &choices->nodes[at];
             struct level level = level_of(cover, weighed);
-            if (!level_is(level, level_rest) && may_become_plus(cover, &choices->nodes[weighed->parent]))
-                suffixes[count++] = (struct suffix){hash, weighed->parent};
+            const struct weighed *above = &choices->nodes[weighed->parent];
+            if (!level_is(level, level_rest) && may_become_plus(cover, above))
+                suffixes[count++] = (struct suffix){suffix_of(above, hash, below, at == row), weighed->parent};
+            below = hash;
             hash = traffic_hash(hash, level);
             at = weighed->parent;
         }
@@ -127,7 +139,9 @@ static void add_choices(const struct cover *cover, struct choices *choices) {
         if (merged != MERGED_REST && weighed->rows >= 2)
             add(cover, choices, i, MERGED_REST, weighed->mass - weighed->wanted, weighed->rows - 1);
         if (!may_become_plus(cover, weighed) || weighed->kid_rows <= weighed->suffixes) continue;
-        double full = lesser(1, weighed->fullest * weighed->suffixes / weighed->fullest_rows);
+        /* All together let in at least what the fullest does. */
+        double more = (double)weighed->suffixes / weighed->fullest_rows;
+        double full = lesser(1, weighed->fullest * (more > 1 ? more : 1));
         add(cover, choices, i, MERGED_PLUS, weighed->mass * full - weighed->kids_wanted,
             weighed->kid_rows - weighed->suffixes);
     }

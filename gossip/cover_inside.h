@@ -66,6 +66,7 @@ struct weighed {
     double mass, wanted;         /* shares of all traffic: of all that is below it, and of what comes in now */
     double kids_wanted, fullest; /* of what comes in through kids; the largest share of its mass that a kid lets in */
     uint64_t path;               /* hash */
+    uint8_t kid_merged;          /* how the widest kid is merged: all of them would be */
     bool touched;
 };
 struct choices {

@@ -53,33 +53,39 @@ static void plan_as_marked(struct levels *shown, uint32_t at) {
         plan_as_marked(shown, child);
 }
 
-/* What is merged below one of the children stays merged below all of them. */
+/* What is to be merged below one of the children is merged below all of them. */
 static bool plan_at_least(struct levels *shown, uint32_t from, uint32_t to) {
     struct level_node *target = levels_node(shown, to);
-    uint8_t plan = levels_node(shown, from)->mark & MERGED;
+    uint8_t plan = levels_node(shown, from)->plan;
     if (plan > target->plan) target->plan = plan;
     for (uint32_t child = levels_node(shown, from)->child; child != 0; child = levels_node(shown, child)->next) {
-        const struct level_node *node = levels_node(shown, child);
-        if (node->below == 0 || level_is(levels_level(node), level_rest)) continue;
-        uint32_t same = levels_make(shown, to, levels_level(node));
+        struct level level = levels_level(levels_node(shown, child));
+        if (level_is(level, level_rest)) continue;
+        uint32_t same = levels_make(shown, to, level);
         if (same == 0 || !plan_at_least(shown, child, same)) return false;
     }
     return true;
 }
 
+/* From the top down, since what one level hands to its `+` may make that merge its own children. */
+static bool plan_below(struct levels *shown, uint32_t at) {
+    uint8_t plan = levels_node(shown, at)->plan;
+    if (plan == MERGED_REST) return true;
+    uint32_t plus = plan == MERGED_PLUS ? levels_make(shown, at, level_plus) : 0;
+    if (plan == MERGED_PLUS && plus == 0) return false;
+    for (uint32_t child = levels_node(shown, at)->child; child != 0; child = levels_node(shown, child)->next) {
+        if (child == plus || level_is(levels_level(levels_node(shown, child)), level_rest) ||
+            node_is_pinned(shown, child))
+            continue;
+        if (plus != 0 ? !plan_at_least(shown, child, plus) : !plan_below(shown, child)) return false;
+    }
+    return plus == 0 || plan_below(shown, plus);
+}
+
 static bool plan_plus(struct levels *shown, uint32_t at) {
     plan_as_marked(shown, at);
     levels_node(shown, at)->plan = MERGED_PLUS;
-    uint32_t plus = levels_make(shown, at, level_plus);
-    if (plus == 0) return false;
-    for (uint32_t child = levels_node(shown, at)->child; child != 0; child = levels_node(shown, child)->next) {
-        const struct level_node *node = levels_node(shown, child);
-        if (node->below == 0 || child == plus || level_is(levels_level(node), level_rest) ||
-            node_is_pinned(shown, child))
-            continue;
-        if (!plan_at_least(shown, child, plus)) return false;
-    }
-    return true;
+    return plan_below(shown, at);
 }
 
 static void mark_as_planned(struct cover *cover, uint32_t at) {

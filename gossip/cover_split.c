@@ -98,6 +98,9 @@ static bool put_like(struct split *split, uint32_t wanted, uint32_t like, uint32
     struct levels *rows = &split->cover->shown;
     uint32_t shown = shown_child(split, above, level);
     uint8_t merged = like == 0 ? MERGED_REST : levels_node(rows, like)->mark & MERGED;
+    /* A `+` that was wanted as such is its own model, and stays as it is. */
+    if (merged == MERGED_REST && like != 0 && shown == like)
+        return put_row(split, shown_child(split, shown, level_rest), wanted_node(split, wanted)->below);
     if (merged == MERGED_REST) return put_all(split, wanted, shown);
     if (split->pass == SPLIT_MAKES && shown != 0) shown_mark(split->cover, shown, merged);
     if (wanted_node(split, wanted)->here > 0 && !put_row(split, shown, 1)) return false;

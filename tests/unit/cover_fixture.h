@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "broker/topic.h"
-#include "gossip/cover.h"
+#include "gossip/cover_inside.h"
 #include "gossip/signed.h"
 #include "row_list.h"
 
@@ -23,6 +23,7 @@ struct seen {
     struct row_list wanted; /* exactly */
     struct row_list rows;   /* shown, by the changes told */
     size_t changes;
+    bool families;
     bool checks; /* nothing wanted is uncovered at any change */
     bool (*fails)(void);
     uint64_t now_ms;
@@ -42,6 +43,19 @@ static inline bool is_covered(const struct row_list *rows, const struct listed_r
     for (size_t i = 0; i < rows->count; i++)
         if (topic_filter_covers(rows->items[i]->filter, rows->items[i]->size, row->filter, row->size)) return true;
     return false;
+}
+
+/* Each wanted filter finds its row by the marks, or its end would not. */
+static inline void assert_all_stand_somewhere(struct seen *seen) {
+    for (size_t i = 0; i < seen->wanted.count; i++) {
+        const struct listed_row *row = seen->wanted.items[i];
+        struct path path;
+        path_of_filter(row->filter, row->size, &path);
+        assert_true(path_cut(&path));
+        uint32_t at = shown_row(&seen->cover.shown, LEVELS_ROOT, &path, false, false);
+        if (at == 0 || levels_node(&seen->cover.shown, at)->here == 0)
+            fail_msg("%.*s stands nowhere", (int)row->size, row->filter);
+    }
 }
 
 static inline void assert_no_miss(const struct seen *seen) {
@@ -127,9 +141,19 @@ static inline void let_time_pass(struct seen *seen, uint64_t ms) {
     seen->now_ms = end;
 }
 
+/* Families of families, as devices with metrics are: what is merged once is merged again a level above. */
+static inline size_t family_filter(struct seen *seen, char *out) {
+    static const char *const ends[] = {"", "/#", "/+", "/x"};
+    const char *end = ends[roll(seen, 10) < 6 ? 0 : roll(seen, 4)];
+    uint32_t family = roll(seen, 3), device = roll(seen, 25), metric = roll(seen, 30);
+    if (roll(seen, 40) == 0) return (size_t)sprintf(out, "f%u/+/m%u%s", family, metric, end);
+    return (size_t)sprintf(out, "f%u/d%u/m%u%s", family, device, metric, end);
+}
+
 /* Levels that meet each other often, wildcards, empty ones, and now and then a long one or one with `$`. */
 static inline size_t random_filter(struct seen *seen, char *out) {
     static const char *const words[] = {"a", "b", "site", "dev", "17", "18", "+", "", "temperature-of-the-hall", "x-y"};
+    if (seen->families) return family_filter(seen, out);
     size_t size = 0;
     uint32_t levels = 1 + roll(seen, 6);
     bool is_long = roll(seen, 60) == 0;

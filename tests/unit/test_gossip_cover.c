@@ -21,11 +21,15 @@ static void one_life(uint32_t rows_max, uint64_t seed, int changes) {
     struct seen seen;
     seen_init(&seen, rows_max);
     seen.state += seed * 977;
+    seen.families = seed % 2;
     for (int i = 0; i < changes; i++) {
         seen.checks = i % 8 == 0;
         grow_or_shrink(&seen, i < changes / 2 ? 70 : 35);
         assert_true(seen.cover.row_count <= rows_max);
-        if (i % 16 == 0) assert_no_miss(&seen);
+        if (i % 16 == 0) {
+            assert_no_miss(&seen);
+            assert_all_stand_somewhere(&seen);
+        }
         if (roll(&seen, 4) == 0) let_time_pass(&seen, roll(&seen, 3000));
         assert_true(seen.cover.row_count <= rows_max);
     }
@@ -45,8 +49,14 @@ static void one_life(uint32_t rows_max, uint64_t seed, int changes) {
 static void never_a_miss_and_never_over_the_budget(void **unused) {
     (void)unused;
     for (uint32_t rows_max = 1; rows_max <= 64; rows_max = rows_max * 2 + 3)
-        for (uint64_t seed = 0; seed < 12; seed++)
+        for (uint64_t seed = 0; seed < 14; seed++)
             one_life(rows_max, seed, 1500);
+}
+
+/* Found at random: a level that becomes `+` merges its own children too, if one of them was. */
+static void what_a_plus_takes_in_is_merged_as_its_widest_part(void **unused) {
+    (void)unused;
+    one_life(29, 205, 1500);
 }
 
 static void within_the_budget_everything_is_exact(void **unused) {
@@ -107,6 +117,30 @@ static void a_family_whose_ends_differ_is_merged_with_all_below(void **unused) {
     assert_true(shows(&seen, "site/dev/+")); /* and not what is below them */
     put_devices(&seen, "site/dev/x/%d", 0, 9);
     assert_true(shows(&seen, "top") && shows(&seen, "other/one"));
+    assert_no_miss(&seen);
+    seen_free(&seen);
+}
+
+/* What is merged once is merged again a level above, and only as widely as it must be. */
+static void families_of_families_are_merged_level_by_level(void **unused) {
+    (void)unused;
+    struct seen seen;
+    char format[64];
+    seen_init(&seen, 64);
+    put(&seen, "other/one");
+    for (int device = 0; device < 100; device++) {
+        snprintf(format, sizeof format, "s/d%d/m%%d", device);
+        put_devices(&seen, format, device * 10, device * 10 + 10);
+    }
+    assert_true(shows(&seen, "s/+/+") && shows(&seen, "other/one"));
+    assert_int_equal(seen.rows.count, 2);
+    assert_no_miss(&seen);
+    for (int device = 0; device < 97; device++) {
+        snprintf(format, sizeof format, "s/d%d/m%%d", device);
+        delete_devices(&seen, format, device * 10, device * 10 + 10);
+    }
+    let_time_pass(&seen, 60000);
+    assert_int_equal(seen.rows.count, 31);
     assert_no_miss(&seen);
     seen_free(&seen);
 }
@@ -322,9 +356,11 @@ static void a_topic_takes_few_bytes(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(never_a_miss_and_never_over_the_budget),
+        cmocka_unit_test(what_a_plus_takes_in_is_merged_as_its_widest_part),
         cmocka_unit_test(within_the_budget_everything_is_exact),
         cmocka_unit_test(over_the_budget_the_large_family_is_merged_and_strangers_stay_exact),
         cmocka_unit_test(a_family_whose_ends_differ_is_merged_with_all_below),
+        cmocka_unit_test(families_of_families_are_merged_level_by_level),
         cmocka_unit_test(split_again_when_there_is_room_but_not_at_once),
         cmocka_unit_test(rows_do_not_flap),
         cmocka_unit_test(what_is_wanted_whole_costs_nothing_to_merge),

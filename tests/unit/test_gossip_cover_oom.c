@@ -45,6 +45,7 @@ static void one_life(uint32_t rows_max, uint64_t seed) {
     struct seen seen;
     seen_init(&seen, rows_max);
     seen.state += seed * 977;
+    seen.families = seed % 2;
     seen.fails = draft_fails;
     for (int i = 0; i < 800; i++) {
         if (roll(&seen, 100) < (i < 400 ? 70u : 40u))
