@@ -89,6 +89,10 @@ struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
     gossip->seek.next_ms = gossip->seek.dial_ms = gossip->roll.next_ms = NEVER;
     gossip->own.advertise_fixed = address_is_usable(&options->advertise);
     gossip->own.ask_until_ms = now_ms + OWN_ASK_MS;
+    uint8_t digest[32];
+    const char *federation = options->federation ? options->federation : "";
+    gossip->crypto.sha256(gossip->crypto.context, (const uint8_t *)federation, strlen(federation), digest);
+    memcpy(gossip->federation_mark, digest, sizeof gossip->federation_mark);
     for (size_t i = 0; i < 3; i++)
         gossip->own.raised_ms[i] = NEVER;
     own_init(gossip);

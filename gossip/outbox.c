@@ -41,6 +41,7 @@ static void put_header(struct gossip *gossip, const struct packet *packet, struc
         else
             cookie_for(gossip, &packet->to, header->cookie);
     }
+    if (packet->to.family == ADDRESS_LINK) memcpy(header->cookie, gossip->federation_mark, sizeof header->cookie);
     if (packet->to.family == ADDRESS_LINK)
         memset(header->echo, 0, sizeof header->echo); /* TLS has proved who is there */
     else if (reply)

@@ -140,6 +140,10 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
         gossip->counters.malformed++; /* nobody speaks for another there */
         return;
     }
+    if (gossip->over_link && memcmp(header.cookie, gossip->federation_mark, sizeof header.cookie) != 0) {
+        gossip->counters.unsealed++; /* of another federation, whose issuer we believe too */
+        return;
+    }
     if (!gossip->over_link) cookie_for(gossip, &gossip->source, gossip->source_cookie);
     gossip->source_proven = gossip->over_link || memcmp(gossip->source_cookie, header.echo, sizeof header.echo) == 0;
     gossip->header = &header;

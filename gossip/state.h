@@ -291,6 +291,7 @@ struct gossip {
     struct holdings holdings;
     struct transfers transfers; /* repair.c */
     struct seal seal;
+    uint8_t federation_mark[8]; /* of its name: on packets over links, as the seal is on datagrams */
     struct ring ring;
     struct chance chance;
     uint8_t secret[16]; /* of cookies */

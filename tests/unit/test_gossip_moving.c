@@ -192,6 +192,26 @@ static void a_cloned_key_is_named_with_the_address_and_shown_everywhere(void **s
     net_free(net);
 }
 
+/* P5: an address that was another federation's, whose issuer we believe too: nothing passes, by datagram or by link. */
+static void two_federations_do_not_merge_over_links(void **state) {
+    (void)state;
+    struct net *net = net_new(3, 345);
+    net->links = true;
+    net->nodes[2].federation = "elsewhere";
+    for (int i = 0; i < 3; i++)
+        net_start(net, i);
+    net_row(net, 2, "theirs/#", true);
+    net_run(net, 60000);
+    struct gossip_counters counters;
+    gossip_read_counters(net->nodes[0].gossip, &counters);
+    assert_true(net->dials > 0 && counters.link_packets_received > 0 && counters.unsealed > 0);
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(net->nodes[i].sees[2], MEMBER_UNVERIFIED);
+    assert_int_equal(net->nodes[0].sees[1], MEMBER_ALIVE);
+    assert_false(net_has_row(net, 0, 2, "theirs/#"));
+    net_free(net);
+}
+
 /* ---- an earlier life ---- */
 
 /* P6: others hold entries 1 to 5 of this epoch. What it says now must not get these numbers, even for a moment. */
@@ -251,6 +271,7 @@ int main(void) {
         cmocka_unit_test(peers_that_disagree_about_our_address_change_it_ever_more_rarely),
         cmocka_unit_test(who_comes_with_a_name_that_is_there_is_refused_until_it_is_gone),
         cmocka_unit_test(a_cloned_key_is_named_with_the_address_and_shown_everywhere),
+        cmocka_unit_test(two_federations_do_not_merge_over_links),
         cmocka_unit_test(nothing_is_published_before_somebody_has_said_what_he_remembers_of_us),
         cmocka_unit_test(a_broker_alone_and_one_whose_peers_are_silent_publish_in_time),
     };

@@ -377,6 +377,9 @@ static void a_forged_ring_over_a_link_is_refused_and_told(void **state) {
     struct net *net = linked_running(2, 217);
     struct member_id id = net_id(net, 1);
     struct packet_header header = {.id = id, .epoch = 1, .incarnation = 1};
+    uint8_t digest[32];
+    net_sha256(NULL, (const uint8_t *)"home", 4, digest);
+    memcpy(header.cookie, digest, sizeof header.cookie);
     struct message message = {.kind = MESSAGE_RING, .bytes = (const uint8_t *)"ring\x09n!", .size = 7};
     uint8_t plain[SEAL_PLAIN_MAX];
     for (int i = 0; i < 5; i++) {
