@@ -57,6 +57,8 @@ void identity_ask(struct gossip *gossip, struct member *member) {
 void identity_on_who(struct gossip *gossip, const struct member_id *id) {
     const struct member *member = members_find(gossip, id);
     if (!member || !member->known) return;
+    if (member->self) gossip->proof_due = true;
+    if (roll_is_busy(gossip)) return;
     struct message token = identity_token_of(member), vouch = vouch_for(member);
     reply_add(gossip, &token);
     if (member_is_visible(member) && vouch_counts(gossip)) reply_add(gossip, &vouch);
@@ -64,7 +66,6 @@ void identity_on_who(struct gossip *gossip, const struct member_id *id) {
         struct message head = evidence_head_of(member);
         reply_add(gossip, &head);
     }
-    if (member->self) gossip->proof_due = true;
 }
 
 static void refuse(struct gossip *gossip, struct member *member, const uint8_t hash[8], const struct gossip_who *who) {

@@ -116,7 +116,9 @@ static enum budget_class class_of(const struct gossip *gossip, const struct mess
     case MESSAGE_PING:
     case MESSAGE_PONG:
     case MESSAGE_PING_REQ:
-    case MESSAGE_INDIRECT: return BUDGET_PROBES;
+    case MESSAGE_INDIRECT:
+    case MESSAGE_PROVE: /* without a proof no answer counts */
+    case MESSAGE_PROOF: return BUDGET_PROBES;
     case MESSAGE_HEAD: return message->bytes == gossip->self->head ? BUDGET_OWN : BUDGET_MEMBERS;
     case MESSAGE_ENTRY: return is_own_entry(gossip, message) ? BUDGET_OWN : BUDGET_RUMORS;
     case MESSAGE_HAVE:
@@ -127,6 +129,7 @@ static enum budget_class class_of(const struct gossip *gossip, const struct mess
     case MESSAGE_WANT:
     case MESSAGE_WANT_CHUNK:
     case MESSAGE_CHUNK: return BUDGET_REPAIR;
+    case MESSAGE_ROLL: return message->flag && message->number == 0 ? BUDGET_MEMBERS : BUDGET_REPAIR;
     default: return BUDGET_MEMBERS;
     }
 }

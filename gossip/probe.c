@@ -8,6 +8,7 @@
 #define ASK_AGAIN_MS 50u
 #define HELPERS 3u
 #define AWARENESS_MAX 7u
+#define SUSPECT_ASKED_BY 64u
 #define PARTITION_MAX_MS 60000u /* how long many suspects at once put off their eviction */
 #define YOUNG_MS 5000u          /* a member just heard of is asked again soon */
 
@@ -238,12 +239,13 @@ static void probe_in_turn(struct gossip *gossip) {
 }
 
 /* A suspect is asked again and again: it lives if one answer comes through, and each question tells it what it is
- * suspected of. */
+ * suspected of. By so many at a time, however many there are: the answers to a thousand would be what it fails at. */
 static void probe_suspects(struct gossip *gossip) {
     struct member *suspect;
     gossip->next_hard_probe_ms = NEVER;
     for (size_t i = 0; (suspect = members_suspect(gossip, i)); i++) {
-        probe_member(gossip, suspect);
+        if (chance_below(&gossip->chance, members_visible_count(gossip)) < SUSPECT_ASKED_BY)
+            probe_member(gossip, suspect);
         gossip->next_hard_probe_ms = gossip->now_ms + gossip->limits.probe_interval_ms / 3 + 1;
     }
 }

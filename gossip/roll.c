@@ -11,8 +11,10 @@
 #define PREFIX_SIZE 4u
 #define ASKED_FOR_MAX 32u /* members in one answer */
 #define NAMED_MAX (MESSAGE_ROLL_MAX / PREFIX_SIZE)
-#define LOOKED_AT_MAX 1024u /* members passed over for one answer */
-#define SERVED_PER_S 640u   /* members, to all together */
+#define LOOKED_AT_MAX 1024u   /* members passed over for one answer */
+#define SERVED_PER_S_MAX 640u /* members, to all together, */
+#define SERVED_SIZE 2200u     /* and so that they take half of what we may send */
+#define BUSY_PART 8u          /* of a second: what waits for so long already need not be made longer */
 #define GAP_MIN_MS 40u
 #define GAP_MAX_MS 2000u
 #define ANSWER_MS 500u
@@ -179,13 +181,18 @@ static void on_answer(struct gossip *gossip, const struct message *message) {
 
 /* ---- answering ---- */
 
+bool roll_is_busy(const struct gossip *gossip) {
+    return budget_waiting(&gossip->budget, BUDGET_MEMBERS) > gossip->limits.datagram_bytes_per_s / BUSY_PART;
+}
+
 static uint32_t may_serve(struct gossip *gossip) {
     struct roll *roll = &gossip->roll;
     if (gossip->now_ms >= roll->serve_ms) {
+        uint32_t members = gossip->limits.datagram_bytes_per_s / SERVED_SIZE;
         roll->serve_ms = gossip->now_ms + 100;
-        roll->serve_left = SERVED_PER_S / 10;
+        roll->serve_left = (members < SERVED_PER_S_MAX ? members : SERVED_PER_S_MAX) / 10 + 1;
     }
-    return roll->serve_left;
+    return roll_is_busy(gossip) ? 0 : roll->serve_left;
 }
 
 static void tell(struct gossip *gossip, struct member *member) {
@@ -210,7 +217,7 @@ static void on_question(struct gossip *gossip, const struct message *message) {
     if (left > message->number) left = (uint32_t)message->number;
     answer.other = message->version.id;
     if (left == 0) {
-        answer.number = gossip->roll.serve_ms - gossip->now_ms + 1;
+        answer.number = 100;
         reply_add(gossip, &answer);
         return;
     }

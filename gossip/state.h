@@ -632,6 +632,8 @@ bool roll_is_called(const struct gossip *gossip);
 /* There are many that we lack. False if the last one was not long ago and found nobody. */
 bool roll_start(struct gossip *gossip);
 void roll_found(struct gossip *gossip); /* somebody was verified */
+/* So many tokens wait to be sent that another would come too late: who asks will ask again, or somebody else. */
+bool roll_is_busy(const struct gossip *gossip);
 void roll_on_roll(struct gossip *gossip, const struct message *message);
 void roll_tick(struct gossip *gossip);
 uint64_t roll_deadline_ms(const struct gossip *gossip);

@@ -44,7 +44,7 @@ static void only_who_is_not_named_is_told_and_a_page_at_a_time(void **state) {
     struct forger forger = member_one(net);
     uint8_t names[4 * MANY];
     size_t size = 0;
-    assert_int_equal(told(&forger, (struct message){.number = 100, .other = last}), 32);
+    assert_in_range(told(&forger, (struct message){.number = 100, .other = last}), 20, 32);
     net_run(net, 200);
     assert_int_equal(told(&forger, (struct message){.number = 5, .other = last}), 5);
     struct gossip *gossip = net->nodes[0].gossip;
@@ -83,7 +83,7 @@ static void the_roll_is_told_at_a_bounded_rate(void **state) {
         members += told(&forger, (struct message){.number = 32, .other = last});
         net_run(net, 10);
     }
-    assert_in_range(members, 500, 720);
+    assert_in_range(members, 200, 280); /* half of limits.datagram_bytes_per_s */
     net_free(net);
 }
 
