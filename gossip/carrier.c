@@ -299,6 +299,7 @@ void gossip_link_receive(struct gossip *gossip, uint64_t now_ms, const struct me
     gossip->over_link = true;
     receive_packet(gossip, bytes, size);
     gossip->over_link = false;
+    quiet_settle(gossip);
 }
 
 void carrier_note(struct gossip *gossip, struct member *sender) {
@@ -380,26 +381,27 @@ static void try_datagrams(struct gossip *gossip, struct member *member, bool at_
  * so that the other half is there for whoever has to be asked. */
 static void stand(struct gossip *gossip) {
     size_t few = wants_max(gossip) / 2, linked = 0, cut = 0, others = 0;
-    struct member *other = NULL, *first = NULL, *next = NULL;
-    bool passed = false;
-    struct member_id after = {{0}};
-    for (struct member *member; (member = members_after(gossip, &after)); after = member->id) {
+    struct member_id other, next, after = {{0}};
+    struct member copy;
+    const struct member *member;
+    bool passed = false, has_next = false;
+    for (; (member = members_look_after(gossip, &after, &copy)); after = member->id) {
         passed = passed || member->self;
         if (!member_is_visible(member) || !is_cut(gossip, member)) continue;
-        cut++;
-        first = first ? first : member;
-        next = !next && passed ? member : next;
-        if (!member->way.link && chance_below(&gossip->chance, (uint32_t)++others) == 0) other = member;
+        if (cut++ == 0 || (passed && !has_next)) next = member->id; /* the first of all, if none comes behind us */
+        has_next = has_next || passed;
+        if (!member->way.link && chance_below(&gossip->chance, (uint32_t)++others) == 0) other = member->id;
     }
     bool all = cut <= wants_max(gossip);
-    struct member *member;
-    for (size_t i = 0; cut > 0 && (member = members_visible(gossip, i)); i++) {
+    for (size_t i = 0; cut > 0 && i + 1 < members_visible_count(gossip); i++) {
+        member = members_look(gossip, i, &copy);
         if (!is_cut(gossip, member)) continue;
         if (all || (member->way.link && linked++ < few)) carrier_want(gossip, member, STAND_MS);
     }
     if (all || cut == 0) return;
-    carrier_want(gossip, next ? next : first, STAND_MS);
-    if (linked < few && other) carrier_want(gossip, other, STAND_MS);
+    if ((member = members_look_for(gossip, &next, &copy))) carrier_want(gossip, member, STAND_MS);
+    if (linked < few && others > 0 && (member = members_look_for(gossip, &other, &copy)))
+        carrier_want(gossip, member, STAND_MS);
 }
 
 static void tend_want(struct gossip *gossip, struct carrier_want *want) {
@@ -424,8 +426,8 @@ void carrier_tick(struct gossip *gossip) {
         stand(gossip);
         bool all = carrier->try_all;
         carrier->try_all = false;
-        for (size_t i = 0; i < gossip->members.count; i++)
-            if (members_at(gossip, i)->way.by_link) try_datagrams(gossip, members_at(gossip, i), all);
+        for (size_t i = 0; i < gossip->members.awake_count; i++)
+            if (members_awake(gossip, i)->way.by_link) try_datagrams(gossip, members_awake(gossip, i), all);
     }
     bool any = carrier->link_count > 0 || carrier->by_link_count > 0;
     for (size_t i = 0; i < CARRIER_WANTS_MAX; i++) {

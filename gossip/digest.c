@@ -22,23 +22,16 @@ static uint64_t hash_of(const struct gossip *gossip, const struct version *versi
     return wire_load_u64(digest);
 }
 
-static void count(struct gossip *gossip, const struct counted *counted) {
-    struct digest *digest = &gossip->digest;
-    digest->buckets[digest_bucket_of(&counted->version.id)] ^= counted->hash;
-    digest->all ^= counted->hash;
-    digest->table ^= counted->table_hash;
-}
-
-static struct counted measure(const struct gossip *gossip, const struct member *member) {
-    struct counted counted = {.listed = digest_lists(member), .version = repair_version_of(member)};
-    if (!counted.listed) return counted;
-    counted.hash = hash_of(gossip, &counted.version);
-    /* The table is what the rows are, not how they are signed: incarnations are left out, and owners that never said
-     * anything. */
-    struct version rows = counted.version;
+/* In, or out again. The table is what the rows are, not how they are signed: incarnations are left out, and owners that
+ * never said anything. */
+static void count(const struct gossip *gossip, struct digest *digest, const struct counted *counted) {
+    if (!counted->listed) return;
+    uint64_t hash = hash_of(gossip, &counted->version);
+    struct version rows = counted->version;
     rows.incarnation = 0;
-    counted.table_hash = rows.sequence > 0 ? hash_of(gossip, &rows) : 0;
-    return counted;
+    digest->buckets[digest_bucket_of(&rows.id)] ^= hash;
+    digest->all ^= hash;
+    if (rows.sequence > 0) digest->table ^= hash_of(gossip, &rows);
 }
 
 static bool same_version(const struct version *a, const struct version *b) {
@@ -52,24 +45,23 @@ void digest_changed(struct gossip *gossip, struct member *member) {
     if (!listed && !counted->listed) return;
     struct version version = repair_version_of(member);
     if (listed && counted->listed && same_version(&version, &counted->version)) return;
-    count(gossip, counted);
-    *counted = measure(gossip, member);
-    count(gossip, counted);
+    count(gossip, &gossip->digest, counted);
+    *counted = (struct counted){listed, version};
+    count(gossip, &gossip->digest, counted);
 }
 
 void digest_forget(struct gossip *gossip, struct member *member) {
-    count(gossip, &member->counted);
+    count(gossip, &gossip->digest, &member->counted);
     member->counted = (struct counted){0};
 }
 
 const char *digest_fault(const struct gossip *gossip) {
     struct digest expected = {0};
+    struct member copy;
     for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = members_at(gossip, i);
-        struct counted counted = measure(gossip, member);
-        expected.buckets[digest_bucket_of(&member->id)] ^= counted.hash;
-        expected.all ^= counted.hash;
-        expected.table ^= counted.table_hash;
+        const struct member *member = members_look(gossip, i, &copy);
+        struct counted counted = {digest_lists(member), repair_version_of(member)};
+        count(gossip, &expected, &counted);
     }
     return memcmp(&expected, &gossip->digest, sizeof expected) == 0 ? NULL : "a digest is not that of the members";
 }
@@ -107,8 +99,9 @@ void digest_answer(struct gossip *gossip) {
 }
 
 /* The members of a bucket with ids above `after`, in order. First bytes of one bucket are 64 apart. */
-static struct member *next_in_bucket(const struct gossip *gossip, unsigned bucket, const struct member_id *after) {
-    struct member *member = members_after(gossip, after);
+static const struct member *next_in_bucket(const struct gossip *gossip, unsigned bucket, const struct member_id *after,
+                                           struct member *copy) {
+    const struct member *member = members_look_after(gossip, after, copy);
     while (member && digest_bucket_of(&member->id) != bucket) {
         unsigned first = member->id.bytes[0] - member->id.bytes[0] % MESSAGE_BUCKET_COUNT + bucket;
         first += first <= member->id.bytes[0] ? MESSAGE_BUCKET_COUNT : 0;
@@ -117,7 +110,7 @@ static struct member *next_in_bucket(const struct gossip *gossip, unsigned bucke
         struct member_id before;
         memset(&before, 0xff, sizeof before);
         before.bytes[0] = (uint8_t)(first - 1);
-        member = members_after(gossip, &before);
+        member = members_look_after(gossip, &before, copy);
     }
     return member;
 }
@@ -128,7 +121,9 @@ static void list_bucket(struct gossip *gossip, unsigned bucket) {
     struct message message = {.kind = MESSAGE_VERSIONS, .number = bucket, .bytes = records};
     size_t count = 0;
     struct member_id after = {{0}};
-    for (struct member *member; (member = next_in_bucket(gossip, bucket, &after)); after = member->id) {
+    struct member copy;
+    const struct member *member;
+    for (; (member = next_in_bucket(gossip, bucket, &after, &copy)); after = member->id) {
         if (!digest_lists(member)) continue;
         if (count == MESSAGE_VERSIONS_MAX) {
             memcpy(message.other.bytes, records + (count - 1) * MESSAGE_VERSION_SIZE, sizeof message.other.bytes);
@@ -178,7 +173,9 @@ void digest_on_versions(struct gossip *gossip, const struct message *message) {
         repair_compare(gossip, &theirs, &served);
     }
     struct member_id after = message->version.id;
-    for (struct member *member; (member = next_in_bucket(gossip, (unsigned)message->number, &after));) {
+    struct member copy;
+    const struct member *member;
+    while ((member = next_in_bucket(gossip, (unsigned)message->number, &after, &copy))) {
         if (memcmp(&member->id, &message->other, sizeof member->id) > 0) return;
         after = member->id;
         if (!digest_lists(member) || is_in(message, &member->id)) continue;

@@ -65,8 +65,8 @@ void event_rows_all(struct gossip *gossip, struct member *member) {
 void events_resync(struct gossip *gossip) {
     if (!gossip->resync) return;
     gossip->resync = false;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = members_at(gossip, i);
+    for (size_t i = 0; i < gossip->members.awake_count; i++) {
+        struct member *member = members_awake(gossip, i);
         if (!member->resync) continue;
         member->resync = false;
         if (member_is_visible(member)) {

@@ -122,10 +122,11 @@ static void take_head(struct gossip *gossip, struct member *member, const struct
                       size_t size) {
     bool restarted = head->epoch > member->epoch, was_visible = member_is_visible(member);
     const struct gossip_address before = member->address;
+    struct statement *said = statement_new(gossip->shared, head, bytes, size);
+    if (!said) return; /* it will be told again */
     if (restarted) new_epoch(gossip, member, head);
     member->incarnation = head->incarnation;
-    memcpy(member->head, bytes, size);
-    member->head_size = size;
+    member_set_said(member, said);
     member->leaving = head->leaving;
     if (head->cloned && !member->cloned) tell_cloned(gossip, member, head);
     member->cloned = head->cloned;

@@ -13,7 +13,7 @@ static void set_defaults(struct gossip_limits *limits) {
         .suspicion_min_ms = 1200,
         .anti_entropy_ms = 2000,
         .rejoin_ms = 2000,
-        .members_max = 4096,
+        .members_max = 16384,
         .rows_max = 512,
         .owner_bytes_max = 1u << 20,
         .log_entries_max = 64,
@@ -24,6 +24,7 @@ static void set_defaults(struct gossip_limits *limits) {
         .transfers_max = 4,
         .transfer_bytes_per_s = 4u << 20,
         .datagram_buckets_max = 40,
+        .awake_max = 1024,
         .links_max = 32,
         .datagram_bytes_per_s = 512u << 10,
     };
@@ -46,12 +47,10 @@ static bool start_self(struct gossip *gossip, const struct gossip_options *optio
     self->self = self->has_key = self->known = true;
     self->state = MEMBER_ALIVE;
     members_changed(gossip, self);
-    memcpy(self->public_key, options->public_key, GOSSIP_PUBLIC_KEY_SIZE);
-    memcpy(self->name, options->name, strlen(options->name));
-    self->token = malloc(options->token_size);
-    if (!self->token) return false;
-    memcpy(self->token, options->token, options->token_size);
-    self->token_size = options->token_size;
+    struct who *who =
+        who_new(gossip->shared, &id, options->public_key, options->name, options->token, options->token_size);
+    if (!who) return false;
+    member_set_who(self, who);
     self->epoch = options->epoch > 0 ? options->epoch : 1;
     if (address_is_usable(&options->advertise)) self->address = options->advertise;
     return ring_init(gossip, options) && own_sign_head(gossip);
@@ -124,12 +123,10 @@ static void set_now(struct gossip *gossip, uint64_t now_ms) {
 int gossip_set_token(struct gossip *gossip, uint64_t now_ms, const uint8_t *token, size_t token_size) {
     set_now(gossip, now_ms);
     if (token_size == 0 || token_size > MESSAGE_TOKEN_MAX) return -1;
-    uint8_t *copy = malloc(token_size);
-    if (!copy) return -1;
-    memcpy(copy, token, token_size);
-    free(gossip->self->token);
-    gossip->self->token = copy;
-    gossip->self->token_size = token_size;
+    struct member *self = gossip->self;
+    struct who *who = who_new(gossip->shared, &self->id, self->public_key, self->name, token, token_size);
+    if (!who) return -1;
+    member_set_who(self, who);
     struct message message = identity_token_of(gossip->self);
     struct member *member;
     for (size_t i = 0; (member = members_visible(gossip, i)); i++)
@@ -157,6 +154,7 @@ void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_
     gossip->carrier.link_since_ms = NEVER;
     gossip->source = *from;
     receive_packet(gossip, plain, (size_t)plain_size);
+    quiet_settle(gossip);
 }
 
 uint64_t gossip_deadline_ms(const struct gossip *gossip) {
@@ -207,6 +205,7 @@ void gossip_tick(struct gossip *gossip, uint64_t now_ms) {
     roll_tick(gossip);
     carrier_tick(gossip);
     events_resync(gossip);
+    quiet_settle(gossip);
 }
 
 static uint64_t change_row(struct gossip *gossip, uint64_t now_ms, enum gossip_row_kind kind, const char *filter,

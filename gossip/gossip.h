@@ -92,7 +92,7 @@ struct gossip_limits {
     uint32_t anti_entropy_ms;  /* 2,000 (jittered) */
     uint32_t rejoin_ms;   /* 2,000: one address and one member that are not alive are dialled, for ever; the first ten
                              times faster */
-    uint32_t members_max; /* 4,096 */
+    uint32_t members_max; /* 16,384; see README for the memory they take */
     uint32_t rows_max;    /* rows of each kind per owner, ours and others': 512 */
     uint32_t owner_bytes_max;   /* bytes of the rows of one owner: 1 MiB */
     uint32_t log_entries_max;   /* kept per owner above its checkpoint: 64; no key of the configuration, since a broker
@@ -108,6 +108,7 @@ struct gossip_limits {
     uint32_t datagram_buckets_max; /* of the 64 parts of the table: if more differ, it is compared over a link: 40,
                                       which is of about 60 members */
     uint32_t links_max;            /* links wanted for gossip at a time: 32, at most 64 */
+    uint32_t awake_max; /* members with whom nothing is going on are kept in a small record beyond so many: 1,024 */
     uint32_t datagram_bytes_per_s; /* of all we send: 512 KiB, at least 16 KiB; a quarter of a second may go at once */
 };
 

@@ -33,11 +33,11 @@ void holdings_bury(struct gossip *gossip, struct member *member) {
 
 /* ---- room ---- */
 
-static struct member *longest_hidden(const struct gossip *gossip) {
+static struct member *longest_hidden(struct gossip *gossip) {
     struct member *longest = NULL;
-    for (size_t i = 0; i < gossip->members.count; i++) {
+    for (size_t i = members_visible_count(gossip) - 1; i < gossip->members.count; i++) {
         struct member *member = members_at(gossip, i);
-        if (member->self || member_is_visible(member) || !member->registry) continue;
+        if (!member || member->self || !member->registry) continue;
         if (!longest || member->down_since_ms < longest->down_since_ms) longest = member;
     }
     return longest;

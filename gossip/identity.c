@@ -87,25 +87,28 @@ static void tell_refused(struct gossip *gossip, struct member *member, const cha
     reply_add(gossip, &refused);
 }
 
-static void accept(struct gossip *gossip, struct member *member, const struct message *message, uint8_t *token,
-                   const struct gossip_who *who) {
+static void accept(struct gossip *gossip, struct member *member, struct who *who, uint64_t valid_for_ms) {
     if (!member->has_key) gossip->members.unverified--;
     if (!member->known) roll_found(gossip);
     member->has_key = true;
     if (!member->known) proof_forget(member); /* a stranger's path was not signed */
     member->known = true;
     member->refused = member->name_taken = false;
-    memcpy(member->public_key, message->key, GOSSIP_PUBLIC_KEY_SIZE);
-    free(member->token);
-    member->token = token;
-    member->token_size = message->size;
-    memcpy(member->name, who->name, sizeof member->name);
-    member->name[GOSSIP_NAME_MAX] = '\0';
-    member->valid_until_ms = who->valid_for_ms >= NEVER - gossip->now_ms ? NEVER : gossip->now_ms + who->valid_for_ms;
+    member_set_who(member, who);
+    member->valid_until_ms = valid_for_ms >= NEVER - gossip->now_ms ? NEVER : gossip->now_ms + valid_for_ms;
     members_changed(gossip, member);
     evidence_take_waiting(gossip, member);
     evidence_consider(gossip, member);
     if (member == gossip->sender) proof_offer(gossip);
+}
+
+/* What it would be called, for the listing. */
+static void keep_name(struct gossip *gossip, struct member *member, const struct message *message, const char *name) {
+    struct who *who = who_new(gossip->shared, &member->id, message->key, name, message->bytes, message->size);
+    if (!who) return;
+    member_set_who(member, who);
+    member->token = NULL;
+    member->token_size = 0;
 }
 
 void identity_on_token(struct gossip *gossip, const struct message *message) {
@@ -132,7 +135,7 @@ void identity_on_token(struct gossip *gossip, const struct message *message) {
     who.reason[sizeof who.reason - 1] = who.name[GOSSIP_NAME_MAX] = '\0';
     member->name_taken = who.allowed && !names_check(gossip, &id, who.name, who.reason);
     if (member->name_taken) {
-        memcpy(member->name, who.name, sizeof member->name);
+        if (!member->known) keep_name(gossip, member, message, who.name);
         gossip->counters.names_refused++;
         who.allowed = false;
     }
@@ -141,10 +144,9 @@ void identity_on_token(struct gossip *gossip, const struct message *message) {
         tell_refused(gossip, member, who.reason);
         return;
     }
-    uint8_t *token = malloc(message->size);
-    if (!token) return; /* it will be offered again */
-    memcpy(token, message->bytes, message->size);
-    accept(gossip, member, message, token, &who);
+    who.name[GOSSIP_NAME_MAX] = '\0';
+    struct who *known = who_new(gossip->shared, &id, message->key, who.name, message->bytes, message->size);
+    if (known) accept(gossip, member, known, who.valid_for_ms); /* else it will be offered again */
 }
 
 void identity_on_refused(struct gossip *gossip, const struct message *message) {
@@ -164,7 +166,6 @@ static void expire(struct gossip *gossip, struct member *member) {
     member->refused = false;
     member->fresh_epoch = 0;
     member->valid_until_ms = NEVER;
-    free(member->token);
     member->token = NULL;
     member->token_size = 0;
     members_changed(gossip, member);

@@ -33,12 +33,14 @@ static void look_at(const struct member *member, struct gossip_inspected *out) {
 
 bool gossip_inspect_at(const struct gossip *gossip, size_t index, struct gossip_inspected *out) {
     if (index >= gossip->members.count) return false;
-    look_at(members_at(gossip, index), out);
+    struct member copy;
+    look_at(members_look(gossip, index, &copy), out);
     return true;
 }
 
 bool gossip_inspect_find(const struct gossip *gossip, const struct member_id *id, struct gossip_inspected *out) {
-    const struct member *member = members_find(gossip, id);
+    struct member copy;
+    const struct member *member = members_look_for(gossip, id, &copy);
     if (!member) return false;
     look_at(member, out);
     return true;
@@ -74,7 +76,8 @@ size_t gossip_inspect_staged(const struct gossip *gossip, const struct member_id
 
 void gossip_inspect_rows(const struct gossip *gossip, const struct member_id *id, gossip_inspect_on_row *on_row,
                          void *context) {
-    const struct member *member = members_find(gossip, id);
+    struct member copy;
+    const struct member *member = members_look_for(gossip, id, &copy);
     struct rowset_walk walk;
     struct rowset_row row;
     if (!member) return;
@@ -84,7 +87,8 @@ void gossip_inspect_rows(const struct gossip *gossip, const struct member_id *id
 
 void gossip_inspect_signed(const struct gossip *gossip, const struct member_id *id, size_t entries_max,
                            gossip_inspect_on_signed *on_signed, void *context) {
-    const struct member *member = members_find(gossip, id);
+    struct member copy;
+    const struct member *member = members_look_for(gossip, id, &copy);
     if (!member || !member->has_key) return;
     const struct registry *log = member->registry;
     const struct checkpoint *base = log ? log->base : NULL;

@@ -38,20 +38,24 @@ bool gossip_member_at(const struct gossip *gossip, uint64_t now_ms, size_t index
         return true;
     }
     /* Ourselves are first, so those before our place are one later. */
-    describe(gossip, now_ms, members_at(gossip, index - (index <= gossip->self->place)), info);
+    struct member copy;
+    size_t place = index - (index <= members_place(gossip, gossip->self));
+    describe(gossip, now_ms, members_look(gossip, place, &copy), info);
     return true;
 }
 
 bool gossip_member_find(const struct gossip *gossip, uint64_t now_ms, const struct member_id *id,
                         struct member_info *info) {
-    const struct member *member = members_find(gossip, id);
+    struct member copy;
+    const struct member *member = members_look_for(gossip, id, &copy);
     if (member) describe(gossip, now_ms, member, info);
     return member != NULL;
 }
 
 void gossip_walk_rows(const struct gossip *gossip, uint64_t now_ms, gossip_on_row *on_row, void *context) {
+    struct member copy;
     for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = members_at(gossip, i);
+        const struct member *member = members_look(gossip, i, &copy);
         if (!member->self && !holdings_show(member)) continue;
         struct member_info info;
         describe(gossip, now_ms, member, &info);
@@ -84,8 +88,9 @@ void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *o
         out->links_wanted += gossip->carrier.wants[i].until_ms != 0;
     count_covers(gossip, out);
     out->ring = gossip->self->ring;
+    struct member copy;
     for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = members_at(gossip, i);
+        const struct member *member = members_look(gossip, i, &copy);
         out->members_in_trouble += trouble_of(gossip, member) != MEMBER_TROUBLE_NONE;
         if (member->self) {
             out->rows_own = registry_rows(member->registry)->count;

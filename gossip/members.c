@@ -13,32 +13,62 @@ bool id_equal(const struct member_id *a, const struct member_id *b) {
     return memcmp(a, b, sizeof *a) == 0;
 }
 
-static struct member *at_number(const struct members *members, uint32_t number) {
-    return &members->chunks[number / MEMBERS_CHUNK][number % MEMBERS_CHUNK];
+/* Awake, or woken. */
+static struct member *at_number(struct gossip *gossip, uint32_t number) {
+    struct quiet *quiet = quiet_of(&gossip->members, number);
+    return quiet->is_awake ? quiet->awake : quiet_wake(gossip, number);
+}
+
+static const struct member *look(const struct gossip *gossip, uint32_t number, struct member *copy) {
+    const struct quiet *quiet = quiet_of(&gossip->members, number);
+    if (quiet->is_awake) return quiet->awake;
+    quiet_read(gossip, quiet, number, copy);
+    return copy;
 }
 
 static const struct member_id *id_of(const void *context, uint32_t number) {
-    return &at_number(context, number)->id;
+    const struct quiet *quiet = quiet_of(context, number);
+    return quiet->is_awake ? &quiet->awake->id : &quiet->who->id;
 }
 
 static struct directory_ids ids_of(const struct members *members) {
     return (struct directory_ids){id_of, members};
 }
 
-struct member *members_find(const struct gossip *gossip, const struct member_id *id) {
-    const struct members *members = &gossip->members;
-    uint32_t number = directory_find(&members->directory, ids_of(members), id);
-    return number == DIRECTORY_NOBODY ? NULL : at_number(members, number);
+struct member *members_find(struct gossip *gossip, const struct member_id *id) {
+    uint32_t number = directory_find(&gossip->members.directory, ids_of(&gossip->members), id);
+    return number == DIRECTORY_NOBODY ? NULL : at_number(gossip, number);
 }
 
-struct member *members_after(const struct gossip *gossip, const struct member_id *id) {
-    const struct members *members = &gossip->members;
-    uint32_t number = directory_after(&members->directory, ids_of(members), id);
-    return number == DIRECTORY_NOBODY ? NULL : at_number(members, number);
+struct member *members_after(struct gossip *gossip, const struct member_id *id) {
+    uint32_t number = directory_after(&gossip->members.directory, ids_of(&gossip->members), id);
+    return number == DIRECTORY_NOBODY ? NULL : at_number(gossip, number);
 }
 
-struct member *members_at(const struct gossip *gossip, size_t place) {
-    return at_number(&gossip->members, gossip->members.places[place]);
+struct member *members_at(struct gossip *gossip, size_t place) {
+    return at_number(gossip, gossip->members.places[place]);
+}
+
+const struct member *members_look(const struct gossip *gossip, size_t place, struct member *copy) {
+    return look(gossip, gossip->members.places[place], copy);
+}
+
+const struct member *members_look_for(const struct gossip *gossip, const struct member_id *id, struct member *copy) {
+    uint32_t number = directory_find(&gossip->members.directory, ids_of(&gossip->members), id);
+    return number == DIRECTORY_NOBODY ? NULL : look(gossip, number, copy);
+}
+
+const struct member *members_look_after(const struct gossip *gossip, const struct member_id *id, struct member *copy) {
+    uint32_t number = directory_after(&gossip->members.directory, ids_of(&gossip->members), id);
+    return number == DIRECTORY_NOBODY ? NULL : look(gossip, number, copy);
+}
+
+struct member *members_awake(const struct gossip *gossip, size_t index) {
+    return quiet_of(&gossip->members, gossip->members.awake[index])->awake;
+}
+
+size_t members_place(const struct gossip *gossip, const struct member *member) {
+    return quiet_of(&gossip->members, member->number)->place;
 }
 
 /* ---- parts ---- */
@@ -52,7 +82,7 @@ static enum member_part part_at(const struct members *members, uint32_t place) {
 
 static void set_place(struct members *members, uint32_t place, uint32_t number) {
     members->places[place] = number;
-    at_number(members, number)->place = place;
+    quiet_of(members, number)->place = place;
 }
 
 static void swap_places(struct members *members, uint32_t a, uint32_t b) {
@@ -62,13 +92,14 @@ static void swap_places(struct members *members, uint32_t a, uint32_t b) {
 }
 
 static void move(struct members *members, struct member *member, enum member_part to) {
-    unsigned part = part_at(members, member->place);
+    const struct quiet *quiet = quiet_of(members, member->number);
+    unsigned part = part_at(members, quiet->place);
     for (; part < to; part++) {
         members->part_end[part]--;
-        swap_places(members, member->place, members->part_end[part]);
+        swap_places(members, quiet->place, members->part_end[part]);
     }
     for (; part > to; part--) {
-        swap_places(members, member->place, members->part_end[part - 1]);
+        swap_places(members, quiet->place, members->part_end[part - 1]);
         members->part_end[part - 1]++;
     }
 }
@@ -94,7 +125,7 @@ uint32_t members_visible_count(const struct gossip *gossip) {
     return gossip->members.part_end[PART_SUSPECT_ASKED] + 1;
 }
 
-struct member *members_visible(const struct gossip *gossip, size_t index) {
+struct member *members_visible(struct gossip *gossip, size_t index) {
     return index + 1 < members_visible_count(gossip) ? members_at(gossip, index) : NULL;
 }
 
@@ -102,7 +133,7 @@ uint32_t members_suspect_count(const struct gossip *gossip) {
     return gossip->members.part_end[PART_SUSPECT_ASKED] - gossip->members.part_end[PART_ALIVE_TO_ASK];
 }
 
-struct member *members_suspect(const struct gossip *gossip, size_t index) {
+struct member *members_suspect(struct gossip *gossip, size_t index) {
     if (index >= members_suspect_count(gossip)) return NULL;
     return members_at(gossip, gossip->members.part_end[PART_ALIVE_TO_ASK] + index);
 }
@@ -113,7 +144,7 @@ size_t members_pick(struct gossip *gossip, struct member **out, size_t want, con
     /* Some may be out of reach, by datagram and by link: then it is no use to try for ever. */
     for (size_t tries = 0; visible > 0 && count < want && tries < PICK_TRIES_MAX; tries++) {
         struct member *member = members_at(gossip, chance_below(&gossip->chance, visible));
-        bool taken = member == skip || !carrier_reaches(gossip, member);
+        bool taken = !member || member == skip || !carrier_reaches(gossip, member);
         for (size_t i = 0; i < count; i++)
             taken = taken || out[i] == member;
         if (!taken) out[count++] = member;
@@ -142,7 +173,7 @@ struct member *members_next_to_ask(struct gossip *gossip) {
     uint32_t count = end[PART_SUSPECT_TO_ASK] - end[PART_ALIVE_ASKED];
     if (count == 0) return NULL;
     struct member *member = members_at(gossip, end[PART_ALIVE_ASKED] + chance_below(&gossip->chance, count));
-    move(members, member, member->state == MEMBER_ALIVE ? PART_ALIVE_ASKED : PART_SUSPECT_ASKED);
+    if (member) move(members, member, member->state == MEMBER_ALIVE ? PART_ALIVE_ASKED : PART_SUSPECT_ASKED);
     return member;
 }
 
@@ -174,7 +205,7 @@ static void list_told(struct members *members, struct member *member) {
     }
     uint32_t last = members->told[--members->told_count];
     members->told[member->told_at - 1] = last;
-    at_number(members, last)->told_at = member->told_at;
+    quiet_of(members, last)->awake->told_at = member->told_at;
     member->told_at = 0;
 }
 
@@ -182,8 +213,8 @@ uint32_t members_told_count(const struct gossip *gossip) {
     return gossip->members.told_count;
 }
 
-struct member *members_told(const struct gossip *gossip, size_t index) {
-    return at_number(&gossip->members, gossip->members.told[index]);
+struct member *members_told(struct gossip *gossip, size_t index) {
+    return at_number(gossip, gossip->members.told[index]);
 }
 
 /* With few members the time that a suspicion lasts depends on how many they are. */
@@ -197,7 +228,7 @@ static void refresh_suspects(struct gossip *gossip) {
 void members_changed(struct gossip *gossip, struct member *member) {
     struct members *members = &gossip->members;
     uint32_t visible = members_visible_count(gossip);
-    enum member_part part = part_at(members, member->place), to = part_for(member, part);
+    enum member_part part = part_at(members, quiet_of(members, member->number)->place), to = part_for(member, part);
     if (part != to) move(members, member, to);
     timers_set(&gossip->timers, &member->timer, member_deadline_ms(gossip, member));
     list_told(members, member);
@@ -205,28 +236,35 @@ void members_changed(struct gossip *gossip, struct member *member) {
     if (members_visible_count(gossip) != visible) refresh_suspects(gossip);
 }
 
+static const char *member_fault(const struct gossip *gossip, uint32_t place, struct member_id *id) {
+    const struct members *members = &gossip->members;
+    uint32_t number = members->places[place];
+    const struct quiet *quiet = quiet_of(members, number);
+    struct member copy;
+    const struct member *member = look(gossip, number, &copy);
+    enum member_part part = part_at(members, place);
+    *id = member->id;
+    if (quiet->place != place) return "a member does not know its place";
+    if (directory_find(&members->directory, ids_of(members), id) != number) return "a member is not found by its id";
+    if (part_for(member, part) != part) return "a member is in the wrong part";
+    if (timers_deadline_ms(&gossip->timers, &member->timer) != member_deadline_ms(gossip, member))
+        return "a deadline is not the timer's";
+    if (should_be_told(member) != (member->told_at > 0)) return "a rumour is listed that is none, or the reverse";
+    if (quiet->is_awake && members->awake[member->awake_at] != number) return "who is awake is not listed";
+    return NULL;
+}
+
 const char *members_fault(const struct gossip *gossip) {
     const struct members *members = &gossip->members;
-    size_t told = 0, timers = 0;
-    struct member_id last = {{0}};
+    struct member_id id, last = {{0}};
     for (uint32_t place = 0; place < members->count; place++) {
-        const struct member *member = members_at(gossip, place);
-        enum member_part part = part_at(members, place);
-        uint64_t deadline = member_deadline_ms(gossip, member);
-        if (member->place != place) return "a member does not know its place";
-        if (members_find(gossip, &member->id) != member) return "a member is not found by its id";
-        if (part_for(member, part) != part) return "a member is in the wrong part";
-        if (timers_deadline_ms(&gossip->timers, &member->timer) != deadline) return "a deadline is not the timer's";
-        if (should_be_told(member) != (member->told_at > 0)) return "a rumour is listed that is none, or the reverse";
-        told += member->told_at > 0;
-        timers += deadline != NEVER;
+        const char *fault = member_fault(gossip, place, &id);
+        if (fault) return fault;
     }
-    if (told != members->told_count || timers != gossip->timers.count) return "a list holds more than there is";
     size_t walked = 0;
-    for (const struct member *member = members_after(gossip, &last); member; member = members_after(gossip, &last)) {
-        last = member->id;
-        walked++;
-    }
+    for (uint32_t number; (number = directory_after(&members->directory, ids_of(members), &last)) != DIRECTORY_NOBODY;
+         walked++)
+        last = *id_of(members, number);
     if (walked != members->count) return "the order of ids does not pass by all";
     return digest_fault(gossip);
 }
@@ -240,7 +278,7 @@ static bool displace(struct gossip *gossip) {
     bool strangers = gossip->members.unverified >= UNVERIFIED_MAX;
     for (size_t i = members_visible_count(gossip) - 1; i < gossip->members.count; i++) {
         struct member *member = members_at(gossip, i);
-        if (member->self || member == gossip->sender) continue;
+        if (!member || member->self || member == gossip->sender) continue;
         if (strangers && member->has_key) continue;
         if (!oldest || member->made_ms < oldest->made_ms) oldest = member;
     }
@@ -251,54 +289,63 @@ static bool displace(struct gossip *gossip) {
 }
 
 static bool add_chunk(struct members *members) {
-    struct member **chunks = realloc(members->chunks, (members->chunk_count + 1) * sizeof *chunks);
+    struct quiet **chunks = realloc(members->chunks, (members->chunk_count + 1) * sizeof *chunks);
     if (!chunks) return false;
     members->chunks = chunks;
-    struct member *chunk = calloc(MEMBERS_CHUNK, sizeof *chunk);
+    struct quiet *chunk = calloc(MEMBERS_CHUNK, sizeof *chunk);
     if (!chunk) return false;
+    uint32_t first = (uint32_t)members->chunk_count * MEMBERS_CHUNK;
     for (uint32_t i = MEMBERS_CHUNK; i-- > 0;) {
-        chunk[i].number = (uint32_t)members->chunk_count * MEMBERS_CHUNK + i;
-        chunk[i].next_free = members->free;
-        members->free = &chunk[i];
+        chunk[i].place = members->free;
+        members->free = first + i + 1;
     }
     chunks[members->chunk_count++] = chunk;
     return true;
 }
 
-static bool reserve(struct gossip *gossip) {
-    struct members *members = &gossip->members;
+static bool reserve(struct members *members) {
     if (!members->free && !add_chunk(members)) return false;
-    if (!timers_reserve(&gossip->timers, members->count + 1)) return false;
     if (members->count < members->room) return true;
     size_t room = members->room + members->room / 4 + 16;
     uint32_t *places = realloc(members->places, room * sizeof *places);
     if (!places) return false;
     members->places = places;
-    uint32_t *told = realloc(members->told, room * sizeof *told);
-    if (!told) return false;
-    members->told = told;
     members->room = room;
     return true;
 }
 
+static struct member *add(struct gossip *gossip, const struct member_id *id) {
+    struct members *members = &gossip->members;
+    if (!reserve(members)) return NULL;
+    uint32_t number = members->free - 1;
+    struct quiet *quiet = quiet_of(members, number);
+    struct member *member = quiet_rise(gossip, number);
+    if (!member) return NULL;
+    if (!directory_add(&members->directory, ids_of(members), id, number)) {
+        quiet->awake = member;
+        quiet_drop(gossip, member);
+        quiet->awake = NULL;
+        return NULL;
+    }
+    members->free = quiet->place;
+    quiet->awake = member;
+    quiet->is_awake = true;
+    member->id = *id;
+    members->part_end[PART_OTHER]++;
+    set_place(members, (uint32_t)members->count++, number);
+    return member;
+}
+
 struct member *members_make(struct gossip *gossip, const struct member_id *id) {
     struct members *members = &gossip->members;
-    struct member *member = members_find(gossip, id);
-    if (member) return member;
+    uint32_t number = directory_find(&members->directory, ids_of(members), id);
+    if (number != DIRECTORY_NOBODY) return at_number(gossip, number);
     if ((members->unverified >= UNVERIFIED_MAX || members->count >= gossip->limits.members_max) && !displace(gossip))
         return NULL;
-    if (!reserve(gossip) || !directory_add(&members->directory, ids_of(members), id, members->free->number))
-        return NULL;
-    member = members->free;
-    members->free = member->next_free;
-    *member = (struct member){.id = *id, .number = member->number, .made_ms = gossip->now_ms};
+    struct member *member = add(gossip, id);
+    if (!member) return NULL;
+    member->made_ms = gossip->now_ms;
     member->has_grave = graves_find(&gossip->graves, id) != NULL;
-    member->heard_ms = NEVER;
-    member->probe.deadline_ms = NEVER;
-    member->valid_until_ms = NEVER;
-    member->resend_ms = NEVER;
-    members->part_end[PART_OTHER]++;
-    set_place(members, (uint32_t)members->count++, member->number);
     members->unverified++;
     members_changed(gossip, member);
     return member;
@@ -307,6 +354,22 @@ struct member *members_make(struct gossip *gossip, const struct member_id *id) {
 struct member *members_meet(struct gossip *gossip, const struct member_id *id) {
     struct member *member = members_find(gossip, id);
     return member || roll_is_called(gossip) ? member : members_make(gossip, id);
+}
+
+void member_set_who(struct member *member, struct who *who) {
+    who_unref(member->who);
+    member->who = who;
+    member->public_key = who->public_key;
+    member->name = who->name;
+    member->token = who->token;
+    member->token_size = who->token_size;
+}
+
+void member_set_said(struct member *member, struct statement *said) {
+    statement_unref(member->said);
+    member->said = said;
+    member->head = said->bytes;
+    member->head_size = said->size;
 }
 
 void members_remove(struct gossip *gossip, struct member *member) {
@@ -322,23 +385,37 @@ void members_remove(struct gossip *gossip, struct member *member) {
     list_told(members, member);
     move(members, member, PART_OTHER);
     members->count--;
-    set_place(members, member->place, members->places[members->count]);
+    struct quiet *quiet = quiet_of(members, member->number);
+    set_place(members, quiet->place, members->places[members->count]);
     members->part_end[PART_OTHER]--;
     directory_remove(&members->directory, ids_of(members), &member->id);
-    free(member->token);
+    who_unref(member->who);
+    statement_unref(member->said);
     uint32_t number = member->number;
-    *member = (struct member){.number = number, .next_free = members->free};
-    members->free = member;
+    quiet_drop(gossip, member);
+    *quiet = (struct quiet){.place = members->free};
+    members->free = number + 1;
 }
 
 void members_free(struct gossip *gossip) {
     struct members *members = &gossip->members;
-    while (members->count > 0)
-        members_remove(gossip, members_at(gossip, members->count - 1));
+    for (size_t place = 0; place < members->count; place++) {
+        const struct quiet *quiet = quiet_of(members, members->places[place]);
+        who_unref(quiet->is_awake ? quiet->awake->who : quiet->who);
+        statement_unref(quiet->is_awake ? quiet->awake->said : quiet->said);
+        registry_unref(quiet->is_awake ? quiet->awake->registry : quiet->registry);
+        if (quiet->is_awake) free(quiet->awake);
+    }
+    while (members->spare) {
+        struct member *member = members->spare;
+        members->spare = member->next_free;
+        free(member);
+    }
     for (size_t i = 0; i < members->chunk_count; i++)
         free(members->chunks[i]);
     free(members->chunks);
     free(members->places);
+    free(members->awake);
     free(members->told);
     directory_free(&members->directory);
     timers_free(&gossip->timers);

@@ -5,9 +5,10 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct member *namesake(const struct gossip *gossip, const char *name, const struct member_id *except) {
+static const struct member *namesake(const struct gossip *gossip, const char *name, const struct member_id *except,
+                                     struct member *copy) {
     for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = members_at(gossip, i);
+        const struct member *member = members_look(gossip, i, copy);
         bool there = member->self || member_is_visible(member);
         if (there && !id_equal(&member->id, except) && strcmp(member->name, name) == 0) return member;
     }
@@ -15,7 +16,8 @@ static const struct member *namesake(const struct gossip *gossip, const char *na
 }
 
 bool names_free(const struct gossip *gossip, const char *name, const struct member_id *id) {
-    return namesake(gossip, name, id) == NULL;
+    struct member copy;
+    return namesake(gossip, name, id, &copy) == NULL;
 }
 
 static void format(const struct gossip_address *address, char *out, size_t size) {
@@ -33,7 +35,8 @@ static void format(const struct gossip_address *address, char *out, size_t size)
 }
 
 bool names_check(const struct gossip *gossip, const struct member_id *id, const char *name, char reason[160]) {
-    const struct member *other = namesake(gossip, name, id);
+    struct member copy;
+    const struct member *other = namesake(gossip, name, id, &copy);
     if (!other) return true;
     char address[64];
     const uint8_t *bytes = other->id.bytes;

@@ -35,9 +35,10 @@ bool own_sign_head(struct gossip *gossip) {
     uint8_t bytes[HEAD_SIZE_MAX];
     size_t size = head_sign(&head, &gossip->crypto, bytes);
     if (size == 0) return false;
+    struct statement *said = statement_new(gossip->shared, &head, bytes, size);
+    if (!said) return false;
     self->incarnation++;
-    memcpy(self->head, bytes, size);
-    self->head_size = size;
+    member_set_said(self, said);
     if (base) checkpoint_set_head(base, bytes, size);
     members_changed(gossip, self);
     return true;

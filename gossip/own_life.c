@@ -81,6 +81,7 @@ static void raise_epoch(struct gossip *gossip, uint64_t above) {
     self->incarnation = 0;
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = members_at(gossip, i);
+        if (!member) continue;
         member->known_sequence = member->known_incarnation = member->sent_sequence = 0;
     }
     tell_epoch(gossip);

@@ -220,14 +220,15 @@ void probe_all(struct gossip *gossip) {
         if (member->state == MEMBER_ALIVE && member->probe.deadline_ms == NEVER) probe_member(gossip, member);
 }
 
-static struct member *successor(const struct gossip *gossip) {
+static struct member *successor(struct gossip *gossip) {
     struct member_id zero = {{0}};
     struct member *next = gossip->self;
-    do {
+    for (size_t left = gossip->members.count; left > 0; left--) {
         struct member *after = members_after(gossip, &next->id);
         next = after ? after : members_after(gossip, &zero);
-        if (next && member_is_visible(next)) return next;
-    } while (next && next != gossip->self);
+        if (!next || next == gossip->self) return NULL;
+        if (member_is_visible(next)) return next;
+    }
     return NULL;
 }
 
@@ -287,8 +288,8 @@ uint64_t probe_deadline_ms(const struct gossip *gossip) {
 }
 
 void probe_forget(struct gossip *gossip) {
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = members_at(gossip, i);
+    for (size_t i = 0; i < gossip->members.awake_count; i++) {
+        struct member *member = members_awake(gossip, i);
         if (member->probe.deadline_ms == NEVER) continue;
         member->probe.deadline_ms = NEVER;
         timers_set(&gossip->timers, &member->timer, member_deadline_ms(gossip, member));

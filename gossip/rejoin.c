@@ -45,7 +45,7 @@ static struct bootstrap *contact_at(struct gossip *gossip, size_t index) {
 }
 
 /* Somebody who dialled us may be there. With many members it is quicker to ask there than to look through them. */
-static bool look_for(const struct gossip *gossip, struct bootstrap *contact) {
+static bool look_for(struct gossip *gossip, struct bootstrap *contact) {
     const struct member *member;
     for (size_t i = 0; i < LOOK_AT_MAX && (member = members_visible(gossip, i)); i++) {
         struct gossip_address route = member_route(member);
@@ -57,7 +57,7 @@ static bool look_for(const struct gossip *gossip, struct bootstrap *contact) {
     return false;
 }
 
-bool rejoin_is_answered(const struct gossip *gossip, struct bootstrap *contact) {
+bool rejoin_is_answered(struct gossip *gossip, struct bootstrap *contact) {
     if (gossip->now_ms < contact->self_until_ms || address_equal(&contact->address, &gossip->self->address))
         return true;
     const struct member *member = contact->answered ? members_find(gossip, &contact->member) : NULL;
@@ -246,11 +246,12 @@ static bool is_good(const struct member *member) {
 
 size_t gossip_good_peers(const struct gossip *gossip, struct gossip_address *out, size_t max) {
     const struct member *member;
+    struct member copy;
     size_t good = 0, seen = 0, taken = 0;
     struct member_id after = {{0}};
-    for (size_t i = 0; (member = members_visible(gossip, i)); i++)
-        good += is_good(member);
-    for (; taken < max && (member = members_after(gossip, &after)); after = member->id) {
+    for (size_t i = 0; i + 1 < members_visible_count(gossip); i++)
+        good += is_good(members_look(gossip, i, &copy));
+    for (; taken < max && (member = members_look_after(gossip, &after, &copy)); after = member->id) {
         if (!is_good(member)) continue;
         /* Spread over the ids, which are random: of many, each broker of which was good is as likely kept as another.
          */

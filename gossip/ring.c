@@ -140,7 +140,9 @@ void ring_note(struct gossip *gossip, struct member *member, const struct head *
 
 /* ---- passing it on ---- */
 
-static void give(struct gossip *gossip, struct member *member) {
+static void give(struct gossip *gossip, const struct member_id *id) {
+    struct member *member = members_find(gossip, id);
+    if (!member) return;
     const struct message ring = {.kind = MESSAGE_RING, .bytes = gossip->ring.bytes, .size = gossip->ring.size};
     if (carrier_send_one(gossip, member, &ring))
         gossip->counters.rings_sent++;
@@ -152,24 +154,25 @@ static void give(struct gossip *gossip, struct member *member) {
  * now and then, and calls by itself. False when nobody is behind. */
 static bool tell(struct gossip *gossip) {
     struct ring *ring = &gossip->ring;
-    struct member *chosen[TELL_AT_ONCE], *absent = NULL;
+    struct member_id chosen[TELL_AT_ONCE], absent;
+    struct member copy;
     uint32_t seen = 0, absent_seen = 0;
     for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = members_at(gossip, i);
+        const struct member *member = members_look(gossip, i, &copy);
         if (!ring_is_behind(gossip, member)) continue;
         if (!member_is_visible(member)) {
-            if (chance_below(&gossip->chance, ++absent_seen) == 0) absent = member;
+            if (chance_below(&gossip->chance, ++absent_seen) == 0) absent = member->id;
             continue;
         }
         uint32_t slot = seen < TELL_AT_ONCE ? seen : chance_below(&gossip->chance, seen + 1);
-        if (slot < TELL_AT_ONCE) chosen[slot] = member;
+        if (slot < TELL_AT_ONCE) chosen[slot] = member->id;
         seen++;
     }
     for (uint32_t i = 0; i < seen && i < TELL_AT_ONCE; i++)
-        give(gossip, chosen[i]);
-    if (absent && gossip->now_ms >= ring->next_absent_ms) {
+        give(gossip, &chosen[i]);
+    if (absent_seen > 0 && gossip->now_ms >= ring->next_absent_ms) {
         ring->next_absent_ms = gossip->now_ms + TELL_ABSENT_MS + chance_below(&gossip->chance, TELL_ABSENT_MS);
-        give(gossip, absent);
+        give(gossip, &absent);
     }
     return seen > 0 || absent_seen > 0;
 }
@@ -179,11 +182,11 @@ void ring_greet(struct gossip *gossip, struct member *sender) {
         !ring_is_behind(gossip, sender))
         return;
     gossip->ring.next_greet_ms = gossip->now_ms + GREET_MS;
-    give(gossip, sender);
+    give(gossip, &sender->id);
 }
 
 void ring_link_up(struct gossip *gossip, struct member *member) {
-    if (ring_is_behind(gossip, member)) give(gossip, member);
+    if (ring_is_behind(gossip, member)) give(gossip, &member->id);
 }
 
 static void tell_refused(struct gossip *gossip, const struct member *sender, const char *reason) {

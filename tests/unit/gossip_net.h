@@ -279,6 +279,7 @@ static inline struct net *net_new(int count, uint64_t seed) {
         snprintf(node->name, sizeof node->name, "edge-%d", i + 1);
         snprintf(node->token, sizeof node->token, "edge-%d/%d", i + 1, i + 1);
         node->epoch = 1;
+        node->limits.awake_max = i % 2 == 0 ? 0 : 1; /* at every second one members sleep whenever they can */
         node->seed = seed * 1000 + (uint64_t)i;
         node->federation = "home";
         node->address = (struct gossip_address){.family = 4, .ip = {10, 0, 0, (uint8_t)(i + 1)}, .port = 7100};

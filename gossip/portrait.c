@@ -1,0 +1,88 @@
+#include "gossip/portrait.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Only to find it: equal compares all of it. The ends of tokens and heads are signatures. */
+static uint64_t hash_of_end(const uint8_t *bytes, size_t size) {
+    uint64_t hash = size;
+    if (size >= sizeof hash) memcpy(&hash, bytes + size - sizeof hash, sizeof hash);
+    for (size_t i = size >= 64 ? size - 64 : 0; i < size; i++)
+        hash = (hash ^ bytes[i]) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
+
+struct wanted_who {
+    const struct member_id *id;
+    const uint8_t *public_key, *token;
+    const char *name;
+    size_t token_size;
+};
+
+static bool is_who(const struct shared *shared, const void *wanted) {
+    const struct who *who = (const struct who *)shared;
+    const struct wanted_who *want = wanted;
+    return memcmp(&who->id, want->id, sizeof who->id) == 0 && who->token_size == want->token_size &&
+           memcmp(who->public_key, want->public_key, sizeof who->public_key) == 0 &&
+           strcmp(who->name, want->name) == 0 && memcmp(who->token, want->token, want->token_size) == 0;
+}
+
+struct who *who_new(struct gossip_shared *pool, const struct member_id *id,
+                    const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const char *name, const uint8_t *token,
+                    size_t token_size) {
+    struct wanted_who want = {id, public_key, token, name, token_size};
+    uint64_t hash = hash_of_end(token, token_size) ^ hash_of_end(id->bytes, sizeof id->bytes);
+    struct who *who = (struct who *)shared_find(pool, SHARED_IDENTITY, hash, is_who, &want);
+    if (who) return who;
+    who = calloc(1, sizeof *who + token_size);
+    if (!who) return NULL;
+    shared_init(&who->shared, SHARED_IDENTITY, hash);
+    who->id = *id;
+    memcpy(who->public_key, public_key, sizeof who->public_key);
+    snprintf(who->name, sizeof who->name, "%s", name);
+    who->token_size = token_size;
+    memcpy(who->token, token, token_size);
+    shared_offer(pool, &who->shared);
+    return who;
+}
+
+void who_unref(struct who *who) {
+    if (who && shared_unref(&who->shared)) free(who);
+}
+
+struct wanted_statement {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+static bool is_statement(const struct shared *shared, const void *wanted) {
+    const struct statement *said = (const struct statement *)shared;
+    const struct wanted_statement *want = wanted;
+    return said->size == want->size && memcmp(said->bytes, want->bytes, want->size) == 0;
+}
+
+struct statement *statement_new(struct gossip_shared *pool, const struct head *head, const uint8_t *bytes,
+                                size_t size) {
+    struct wanted_statement want = {bytes, size};
+    uint64_t hash = hash_of_end(bytes, size);
+    struct statement *said = (struct statement *)shared_find(pool, SHARED_HEAD, hash, is_statement, &want);
+    if (said) return said;
+    said = malloc(sizeof *said + size);
+    if (!said) return NULL;
+    *said = (struct statement){.epoch = head->epoch,
+                               .incarnation = head->incarnation,
+                               .address = head->address,
+                               .leaving = head->leaving,
+                               .ring = head->ring,
+                               .size = size};
+    shared_init(&said->shared, SHARED_HEAD, hash);
+    memcpy(said->ring_mark, head->ring_mark, sizeof said->ring_mark);
+    memcpy(said->bytes, bytes, size);
+    shared_offer(pool, &said->shared);
+    return said;
+}
+
+void statement_unref(struct statement *said) {
+    if (said && shared_unref(&said->shared)) free(said);
+}

@@ -1,0 +1,39 @@
+/* Who a member is, and the last it said of itself: what does not change until it says something newer. Counted, and
+ * shared by all gossips of one pool (shared.h). */
+#ifndef GOSSIP_PORTRAIT_H
+#define GOSSIP_PORTRAIT_H
+
+#include "gossip/shared.h"
+#include "gossip/signed.h"
+
+/* Checked by who_is. */
+struct who {
+    struct shared shared;
+    struct member_id id;
+    uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE];
+    char name[GOSSIP_NAME_MAX + 1];
+    size_t token_size;
+    uint8_t token[];
+};
+
+/* A head, its signature checked. */
+struct statement {
+    struct shared shared;
+    uint64_t epoch, incarnation;
+    struct gossip_address address;
+    bool leaving;
+    uint64_t ring;
+    uint8_t ring_mark[8];
+    size_t size;
+    uint8_t bytes[];
+};
+
+/* With one reference, new or found; NULL: no memory. */
+struct who *who_new(struct gossip_shared *pool, const struct member_id *id,
+                    const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const char *name, const uint8_t *token,
+                    size_t token_size);
+void who_unref(struct who *who); /* NULL is fine */
+struct statement *statement_new(struct gossip_shared *pool, const struct head *head, const uint8_t *bytes, size_t size);
+void statement_unref(struct statement *said); /* NULL is fine */
+
+#endif

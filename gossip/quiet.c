@@ -1,0 +1,222 @@
+/* Members with whom nothing is going on take little memory: a broker of ten thousand knows nearly all of the others
+ * only by what they said and when they were last heard, and deals with a few at a time.
+ *
+ * A member sleeps when waking it would give back what there was, but for times that have passed and counts that have
+ * no more use. So a field that is not known here keeps its member awake as long as it is not zero. */
+#include "gossip/state.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define LOOKED_AT 8u /* members that one call may put to sleep, when far too many are awake */
+#define QUIET_TICK_MS 16u
+#define SPARE_MAX 8u
+
+static const char nobody[GOSSIP_NAME_MAX + 1];
+
+struct quiet *quiet_of(const struct members *members, uint32_t number) {
+    return &members->chunks[number / MEMBERS_CHUNK][number % MEMBERS_CHUNK];
+}
+
+/* ---- records ---- */
+
+static void begin(struct member *member, uint32_t number) {
+    memset(member, 0, sizeof *member);
+    member->number = number;
+    member->name = nobody;
+    member->heard_ms = NEVER;
+    member->probe.deadline_ms = NEVER;
+    member->valid_until_ms = NEVER;
+    member->resend_ms = NEVER;
+}
+
+static bool reserve(struct gossip *gossip) {
+    struct members *members = &gossip->members;
+    if (!timers_reserve(&gossip->timers, members->awake_count + 1)) return false;
+    if (members->awake_count == members->awake_room) {
+        uint32_t room = members->awake_room + members->awake_room / 2 + 16;
+        uint32_t *awake = realloc(members->awake, room * sizeof *awake);
+        if (!awake) return false;
+        members->awake = awake;
+        uint32_t *told = realloc(members->told, room * sizeof *told);
+        if (!told) return false;
+        members->told = told;
+        members->awake_room = room;
+    }
+    if (!members->spare) {
+        members->spare = calloc(1, sizeof *members->spare);
+        members->spare_count = members->spare != NULL;
+    }
+    return members->spare != NULL;
+}
+
+struct member *quiet_rise(struct gossip *gossip, uint32_t number) {
+    struct members *members = &gossip->members;
+    if (!reserve(gossip)) return NULL;
+    struct member *member = members->spare;
+    members->spare = member->next_free;
+    members->spare_count--;
+    begin(member, number);
+    member->awake_at = members->awake_count;
+    members->awake[members->awake_count++] = number;
+    return member;
+}
+
+void quiet_drop(struct gossip *gossip, struct member *member) {
+    struct members *members = &gossip->members;
+    assert(member->timer.at == 0 && member->told_at == 0);
+    uint32_t last = members->awake[--members->awake_count];
+    members->awake[member->awake_at] = last;
+    quiet_of(members, last)->awake->awake_at = member->awake_at;
+    if (members->spare_count >= SPARE_MAX) {
+        free(member);
+        return;
+    }
+    member->next_free = members->spare;
+    members->spare = member;
+    members->spare_count++;
+}
+
+/* ---- waking ---- */
+
+static void read(const struct gossip *gossip, const struct quiet *quiet, struct member *out) {
+    out->id = quiet->who->id;
+    out->state = MEMBER_ALIVE;
+    out->known = out->has_key = out->visible_told = true;
+    out->who = quiet->who;
+    out->public_key = quiet->who->public_key;
+    out->name = quiet->who->name;
+    out->token = quiet->who->token;
+    out->token_size = quiet->who->token_size;
+    out->said = quiet->said;
+    out->head = quiet->said->bytes;
+    out->head_size = quiet->said->size;
+    out->epoch = quiet->said->epoch;
+    out->incarnation = quiet->said->incarnation;
+    out->address = quiet->said->address;
+    out->ring = quiet->said->ring;
+    memcpy(out->ring_mark, quiet->said->ring_mark, sizeof out->ring_mark);
+    out->heard_ms = quiet->heard == UINT32_MAX ? NEVER : (uint64_t)quiet->heard * QUIET_TICK_MS;
+    out->fresh_epoch = quiet->fresh ? out->epoch : 0;
+    out->path = quiet->said->address;
+    out->path_proven = quiet->path_proven;
+    memcpy(out->echo, quiet->echo, sizeof out->echo);
+    out->known_sequence = out->sent_sequence = quiet->known_sequence;
+    out->known_incarnation = quiet->known_incarnation;
+    out->registry = quiet->registry;
+    out->counted = (struct counted){true, repair_version_of(out)};
+    (void)gossip;
+}
+
+void quiet_read(const struct gossip *gossip, const struct quiet *quiet, uint32_t number, struct member *out) {
+    begin(out, number);
+    read(gossip, quiet, out);
+}
+
+struct member *quiet_wake(struct gossip *gossip, uint32_t number) {
+    struct quiet *quiet = quiet_of(&gossip->members, number);
+    struct member *member = quiet_rise(gossip, number);
+    if (!member) return NULL;
+    read(gossip, quiet, member);
+    quiet->awake = member;
+    quiet->is_awake = true;
+    return member;
+}
+
+/* ---- sleeping ---- */
+
+static bool is_newer(const struct member *member, uint64_t epoch, uint64_t incarnation) {
+    return member->epoch > epoch || (member->epoch == epoch && member->incarnation > incarnation);
+}
+
+/* Takes out of the copy what has no more use. False: something is still of use. */
+static bool forget_the_past(uint64_t now_ms, struct member *copy) {
+    uint64_t *const times[] = {&copy->refused_event_ms, &copy->refused_told_ms,  &copy->refused_us_ms,
+                               &copy->who_asked_ms,     &copy->evidence_sent_ms, &copy->head_told_ms,
+                               &copy->prove_ms,         &copy->checks_until_ms,  &copy->want_ms};
+    for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+        if (*times[i] > now_ms) return false;
+        *times[i] = 0;
+    }
+    for (size_t i = 0; i < ACCUSED_MAX; i++)
+        if (copy->accused[i].until_ms > now_ms) return false;
+    memset(copy->accused, 0, sizeof copy->accused);
+    if (is_newer(copy, copy->accused_epoch, copy->accused_incarnation)) {
+        copy->accused_epoch = copy->accused_incarnation = 0;
+        memset(&copy->accuser, 0, sizeof copy->accuser);
+    }
+    if (is_newer(copy, copy->down_epoch, copy->down_incarnation)) copy->down_epoch = copy->down_incarnation = 0;
+    copy->made_ms = copy->down_since_ms = 0;
+    copy->checks_left = copy->resends = 0;
+    copy->sent_sequence = copy->known_sequence;
+    return true;
+}
+
+static bool way_is_plain(const struct way *way) {
+    return !way->link && !way->by_link && way->misses == 0 && way->asked == 0;
+}
+
+/* Where the copies differ only in bytes between fields, or in what a sleeper need not keep. */
+static void take_over(struct member *copy, const struct member *woken) {
+    copy->awake_at = woken->awake_at;
+    copy->next_free = woken->next_free;
+    copy->heard_ms = woken->heard_ms;
+    copy->fresh_epoch = woken->fresh_epoch;
+    memcpy(&copy->address, &woken->address, sizeof copy->address);
+    memcpy(&copy->path, &woken->path, sizeof copy->path);
+    memcpy(&copy->counted, &woken->counted, sizeof copy->counted);
+    memcpy(&copy->probe, &woken->probe, sizeof copy->probe);
+    memcpy(&copy->rumor, &woken->rumor, sizeof copy->rumor);
+    memcpy(&copy->suspicion, &woken->suspicion, sizeof copy->suspicion);
+    memcpy(&copy->way, &woken->way, sizeof copy->way);
+    memset(copy->waiting_head, 0, sizeof copy->waiting_head);
+    memset(copy->refused_hash, 0, sizeof copy->refused_hash);
+}
+
+static bool has_nothing_to_do(const struct gossip *gossip, const struct member *member) {
+    bool idle = member->timer.at == 0 && member->told_at == 0 && member->probe.deadline_ms == NEVER &&
+                member->probe.number == 0 && gossip->now_ms > member->probe.sent_ms + 1000;
+    bool plain = member->who && member->said && member->token && member->state == MEMBER_ALIVE && member->known &&
+                 !member->self && way_is_plain(&member->way) && member->waiting_head_size == 0;
+    return idle && plain && member->fresh_epoch <= member->epoch &&
+           (!member->path_proven || address_equal(&member->path, &member->address)) &&
+           address_equal(&member->said->address, &member->address) && member->address.family != 0 &&
+           member->known_incarnation < UINT32_MAX &&
+           (member->heard_ms == NEVER || member->heard_ms / QUIET_TICK_MS < UINT32_MAX);
+}
+
+static bool try_to_sleep(struct gossip *gossip, struct member *member) {
+    struct quiet *quiet = quiet_of(&gossip->members, member->number);
+    if (!has_nothing_to_do(gossip, member)) return false;
+    struct member copy, woken;
+    memcpy(&copy, member, sizeof copy);
+    if (!forget_the_past(gossip->now_ms, &copy)) return false;
+    struct quiet asleep = {
+        .who = member->who,
+        .said = member->said,
+        .registry = member->registry,
+        .known_sequence = member->known_sequence,
+        .known_incarnation = (uint32_t)member->known_incarnation,
+        .heard = member->heard_ms == NEVER ? UINT32_MAX : (uint32_t)(member->heard_ms / QUIET_TICK_MS),
+        .place = quiet->place,
+        .path_proven = member->path_proven,
+        .fresh = member->fresh_epoch == member->epoch,
+    };
+    memcpy(asleep.echo, member->echo, sizeof asleep.echo);
+    quiet_read(gossip, &asleep, member->number, &woken);
+    take_over(&copy, &woken);
+    if (memcmp(&copy, &woken, sizeof copy) != 0) return false;
+    quiet_drop(gossip, member);
+    *quiet = asleep;
+    return true;
+}
+
+void quiet_settle(struct gossip *gossip) {
+    struct members *members = &gossip->members;
+    uint32_t max = gossip->limits.awake_max, looks = members->awake_count > max + max / 4 ? LOOKED_AT : 1;
+    for (uint32_t i = 0; i < looks && members->awake_count > max; i++) {
+        if (members->tired >= members->awake_count) members->tired = 0;
+        if (!try_to_sleep(gossip, members_awake(gossip, members->tired))) members->tired++;
+    }
+}
