@@ -66,6 +66,9 @@ void evidence_consider(struct gossip *gossip, struct member *member) {
         evidence_set_state(gossip, member, MEMBER_LEFT);
         return;
     }
+    /* It left, and its key says that it is back: from now on it is one we have heard of, and is called until it
+     * answers. */
+    if (member->state == MEMBER_LEFT) evidence_set_state(gossip, member, MEMBER_UNVERIFIED);
     bool refuted = above(member->epoch, member->incarnation, member->accused_epoch, member->accused_incarnation);
     bool buried = member->down_epoch != 0 &&
                   !above(member->epoch, member->incarnation, member->down_epoch, member->down_incarnation);

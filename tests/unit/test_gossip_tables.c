@@ -173,6 +173,38 @@ static void who_leaves_is_gone_at_once_and_was_heard(void **state) {
     net_free(net);
 }
 
+static bool one_has_heard_of_the_new_life(struct net *net) {
+    struct member_info info;
+    struct member_id id = net_id(net, 3);
+    return gossip_member_find(net->nodes[1].gossip, net->now_ms, &id, &info) && info.epoch == 2;
+}
+
+static void isolate(struct net *net, int node, bool cut) {
+    for (int other = 0; other < net->count; other++)
+        net->cut[node][other] = net->cut[other][node] = cut;
+}
+
+/* Hearsay says that it is back, the one question that follows is lost, and it never speaks to us itself. */
+static void who_left_and_is_back_is_called_until_it_answers(void **state) {
+    (void)state;
+    struct net *net = net_new_running(4, 57);
+    gossip_leave(net->nodes[3].gossip, net->now_ms);
+    net_drain(net, 3);
+    net_run(net, 100);
+    assert_int_equal(net->nodes[1].sees[3], MEMBER_LEFT);
+    net_kill(net, 3);
+    net->cut[3][1] = true;
+    net->nodes[3].epoch = 2;
+    net_start(net, 3);
+    assert_true(net_until(net, one_has_heard_of_the_new_life, 2000));
+    isolate(net, 3, true);
+    net_run(net, 600);
+    isolate(net, 3, false);
+    net->cut[3][1] = true;
+    assert_true(net_until(net, net_all_alive, 30000));
+    net_free(net);
+}
+
 static void a_broker_alone_leaves_at_once(void **state) {
     (void)state;
     struct net *net = net_new(1, 52);
@@ -289,6 +321,7 @@ int main(void) {
         cmocka_unit_test(what_was_deleted_does_not_come_back),
         cmocka_unit_test(rows_of_the_dead_are_hidden_and_come_back_with_them),
         cmocka_unit_test(who_leaves_is_gone_at_once_and_was_heard),
+        cmocka_unit_test(who_left_and_is_back_is_called_until_it_answers),
         cmocka_unit_test(a_broker_alone_leaves_at_once),
         cmocka_unit_test(the_same_seed_gives_the_same_trace),
         cmocka_unit_test(an_idle_broker_sends_under_4_kib_a_second),
