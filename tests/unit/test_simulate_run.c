@@ -121,6 +121,25 @@ static void a_hostile_broker_changes_nothing_of_others(void **state) {
     plan_free(&plan);
 }
 
+/* P19: without datagrams gossip goes over links, and nobody takes it for dead. */
+static void a_broker_whose_datagrams_are_blocked_stays_alive_by_its_links(void **state) {
+    (void)state;
+    struct plan plan;
+    static struct outcome outcome;
+    make_calm(&plan);
+    plan.duration_us = 60 * AGENDA_S;
+    struct plan_fault *fault = plan_add_fault(&plan);
+    fault->kind = FAULT_BLOCKED;
+    fault->broker = 3;
+    fault->at_us = 20 * AGENDA_S;
+    run(&plan, SABOTAGE_NONE, &outcome);
+    assert_string_equal(outcome.why, "");
+    assert_int_equal(outcome.result.false_deaths + outcome.result.slow_deaths, 0);
+    assert_int_equal(outcome.result.changes_incomplete, 0);
+    assert_true(outcome.result.settled_us < AGENDA_S);
+    plan_free(&plan);
+}
+
 static void drawn_federations_with_all_faults_agree_in_the_end(void **state) {
     (void)state;
     static struct outcome outcome;
@@ -147,6 +166,7 @@ int main(void) {
         cmocka_unit_test(a_calm_federation_keeps_all_invariants),
         cmocka_unit_test(each_invariant_notices_what_is_made_wrong),
         cmocka_unit_test(a_hostile_broker_changes_nothing_of_others),
+        cmocka_unit_test(a_broker_whose_datagrams_are_blocked_stays_alive_by_its_links),
         cmocka_unit_test(drawn_federations_with_all_faults_agree_in_the_end),
         cmocka_unit_test(seeds_that_broke_once_do_not_again),
     };

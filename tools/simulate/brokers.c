@@ -20,7 +20,7 @@ bool broker_runs(const struct broker *broker) {
 }
 
 bool broker_is_well(const struct world *world, const struct broker *broker) {
-    return broker_runs(broker) && broker->sort == SORT_HONEST && broker->slow_us == 0 &&
+    return broker_runs(broker) && broker->sort == SORT_HONEST && broker->slow_us == 0 && !broker->blocked &&
            broker->frozen_us <= world_now_us(world);
 }
 
@@ -169,6 +169,7 @@ void broker_stop(struct world *world, struct broker *broker) {
     invariants_forget(world, broker);
     broker->strategy->destroy(broker->node);
     truth_end(world->truth, broker->author);
+    links_end(world, broker);
     broker->node = NULL;
     broker->author = NULL;
     broker->tick_us = UINT64_MAX;
@@ -218,7 +219,7 @@ static void send(struct world *world, struct broker *broker, struct gossip_datag
     world->trace_hash =
         (world->trace_hash ^ tag ^ world_now_us(world) ^ (uint64_t)broker->index << 48) * 0x9e3779b97f4a7c15u;
     world->trace_hash ^= world->trace_hash >> 29;
-    network_send(world->network, broker->index, datagram);
+    if (!broker->blocked) network_send(world->network, broker->index, datagram);
 }
 
 static void on_event(struct world *world, struct broker *broker, const struct gossip_event *event) {
@@ -252,6 +253,7 @@ void broker_touched(struct world *world, struct broker *broker) {
     struct strategy_frame frame;
     while (broker->strategy->next_frame && broker->strategy->next_frame(broker->node, &frame))
         channels_send(world, broker, &frame);
+    links_fetch(world, broker);
     while (broker->strategy->next_event(broker->node, &event))
         on_event(world, broker, &event);
     invariants_check(world, broker);
@@ -282,7 +284,7 @@ void broker_receive(struct world *world, uint32_t packet) {
     struct network_packet arrived;
     network_look(world->network, packet, &arrived);
     struct broker *broker = &world->brokers[arrived.to];
-    if (!broker->node && !broker->hostile) {
+    if ((!broker->node && !broker->hostile) || broker->blocked) {
         network_let_go(world->network, packet);
         return;
     }

@@ -22,6 +22,7 @@ static bool is_target(const struct world *world, const struct broker *broker, co
     case FAULT_STALL: return runs && broker->frozen_us <= world_now_us(world);
     case FAULT_SLOW: return runs && broker->slow_us == 0;
     case FAULT_OLD: return runs && !broker->older;
+    case FAULT_BLOCKED: return runs && !broker->blocked;
     case FAULT_MOVE: return true;
     default: return runs;
     }
@@ -215,6 +216,7 @@ static bool begin_at(struct world *world, const struct plan_fault *fault, struct
     case FAULT_MOVE: move(world, broker); return true;
     case FAULT_CLONE: return begin_stranger(world, fault, broker);
     case FAULT_OLD: restart_as(world, broker, true); break;
+    case FAULT_BLOCKED: broker->blocked = true; break;
     default: return false;
     }
     ends_later(world, new_trouble(world, fault, broker));
@@ -222,7 +224,7 @@ static bool begin_at(struct world *world, const struct plan_fault *fault, struct
 }
 
 static bool needs_broker(enum fault_kind kind) {
-    return kind <= FAULT_OLD;
+    return kind <= FAULT_OLD || kind == FAULT_BLOCKED;
 }
 
 static void begin(struct world *world, const struct plan_fault *fault) {
@@ -265,6 +267,7 @@ static void end(struct world *world, size_t at) {
     case FAULT_CRASH:
     case FAULT_LEAVE: come_back(world, broker, trouble.fault.disk); break;
     case FAULT_SLOW: broker->slow_us = 0; break;
+    case FAULT_BLOCKED: broker->blocked = false; break;
     case FAULT_OLD:
         broker->older = false;
         if (broker->node && !broker->away) restart_as(world, broker, false);

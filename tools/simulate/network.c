@@ -148,6 +148,10 @@ bool network_is_victim(const struct gossip_address *address, uint32_t *number) {
     return address->ip[0] == 203;
 }
 
+bool network_is_hidden(const struct network *network, uint32_t host) {
+    return network->hosts[host].nat != NULL;
+}
+
 /* ---- cuts ---- */
 
 uint32_t network_cut(struct network *network, const uint8_t *sides, bool one_way, uint32_t ring_size) {

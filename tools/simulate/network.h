@@ -65,6 +65,9 @@ void network_cut_active(struct network *network, uint32_t cut, bool active); /* 
 void network_heal(struct network *network, uint32_t cut);
 bool network_reaches(const struct network *network, uint32_t from, uint32_t to); /* no active cut between */
 
+/* Behind a router: nobody can open a stream to it. */
+bool network_is_hidden(const struct network *network, uint32_t host);
+
 /* Weather on top of what the plan says. */
 void network_set_loss(struct network *network, uint32_t from_site, uint32_t to_site, double loss);
 void network_set_mtu(struct network *network, uint32_t from_site, uint32_t to_site, uint32_t mtu);

@@ -65,6 +65,7 @@ enum fault_kind {
     FAULT_MTU,       /* large datagrams vanish, one way */
     FAULT_FOREIGN,   /* a broker of another federation with the same key is told our addresses */
     FAULT_HOSTILE,   /* a broker with a valid token that forges, floods and accuses */
+    FAULT_BLOCKED,   /* no datagram passes to or from a broker; links do */
     FAULT_COUNT
 };
 

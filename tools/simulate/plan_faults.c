@@ -151,6 +151,7 @@ static const struct plan_key fault_keys[] = {
     {"move", read_kind, FAULT_MOVE, A_BROKER},
     {"clone", read_kind, FAULT_CLONE, A_BROKER},
     {"old", read_kind, FAULT_OLD, A_BROKER},
+    {"blocked", read_kind, FAULT_BLOCKED, A_BROKER},
     {"partition", read_kind, FAULT_PARTITION, "half, thirds, one, ring or sites"},
     {"loss", read_kind, FAULT_LOSS, "any or a site"},
     {"mtu", read_kind, FAULT_MTU, "any or a site"},

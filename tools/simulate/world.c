@@ -111,6 +111,7 @@ struct world *world_new(const struct plan *plan, const struct strategy *strategy
     if (!world->shared) memory_is_short();
     world->network = network_new(plan, &world->agenda, plan->seed, world->broker_max, EVENT_ARRIVAL);
     world->channels = channels_new();
+    world->links = links_new();
     if (world->strategy->common_new) world->common = world->strategy->common_new();
     world->brokers = memory_new(world->broker_max, sizeof *world->brokers);
     make_ids(world);
@@ -133,6 +134,7 @@ void world_free(struct world *world) {
     }
     gossip_shared_free(world->shared);
     channels_free(world->channels);
+    links_free(world->links);
     if (world->strategy->common_free) world->strategy->common_free(world->common);
     measure_free(world->measure);
     truth_free(world->truth);
@@ -212,6 +214,7 @@ bool world_is_true(struct world *world, char why[WORLD_WHY_MAX]) {
 static void poll(struct world *world) {
     measure_poll(world, world_agrees(world));
     invariants_poll(world);
+    links_poll(world);
     agenda_push(&world->agenda, world_now_us(world) + POLL_US, EVENT_POLL, 0);
 }
 
@@ -221,6 +224,7 @@ static void happen(struct world *world, const struct agenda_entry *entry) {
     switch ((enum world_event)entry->kind) {
     case EVENT_ARRIVAL: broker_receive(world, entry->which); break;
     case EVENT_FRAME: channels_on_event(world, entry->which); break;
+    case EVENT_LINK: links_on_event(world, entry->which); break;
     case EVENT_TICK:
         if (entry->at_us == broker->tick_us) broker_tick(world, broker);
         break;

@@ -11,6 +11,7 @@
 
 #include "tools/simulate/agenda.h"
 #include "tools/simulate/channels.h"
+#include "tools/simulate/links.h"
 #include "tools/simulate/dice.h"
 #include "tools/simulate/measure.h"
 #include "tools/simulate/network.h"
@@ -41,6 +42,7 @@ struct broker {
     void *node;      /* NULL: it does not run */
     bool used, away; /* away: a fault keeps it from running, and will start it again */
     bool leaving, older;
+    bool blocked; /* no datagram passes to or from it, streams do */
     struct standin crypto;
     struct author *author;
     uint64_t epoch; /* on its disk; 0: it never ran, or lost it */
@@ -98,6 +100,7 @@ struct world {
     struct standin_world crypto;
     struct gossip_shared *shared; /* what the brokers hold alike is held once */
     struct channels *channels;
+    struct links *links;
     void *common; /* what the strategy's brokers share */
     struct truth *truth;
     struct measure *measure;
@@ -131,6 +134,7 @@ bool world_run(struct world *world, world_on_progress *progress, void *context);
 enum world_event {
     EVENT_ARRIVAL, /* which: packet */
     EVENT_FRAME,   /* frame of channels.h */
+    EVENT_LINK,    /* parcel of links.c */
     EVENT_TICK,    /* broker */
     EVENT_START,   /* broker */
     EVENT_CHANGE,  /* broker: its clients' wishes */
