@@ -240,6 +240,12 @@ static bool is_credible(struct gossip *gossip, struct member *accuser, const str
     return true;
 }
 
+/* What changes nothing costs its accuser no credit: of a death that all see, only the first few are given theirs back. */
+static bool is_news(const struct member *member, const struct member_id *accuser) {
+    if (!member_is_visible(member)) return false;
+    return member->state != MEMBER_SUSPECT || suspicion_lacks(&member->suspicion, accuser);
+}
+
 void evidence_suspect(struct gossip *gossip, struct member *member, const struct member_id *accuser) {
     if (!member_is_visible(member)) return;
     if (member->state == MEMBER_SUSPECT) {
@@ -285,9 +291,10 @@ void evidence_on_accuse(struct gossip *gossip, const struct message *message) {
         repair_want(gossip, member, gossip->sender); /* about a head we have not seen */
         return;
     }
+    if (!is_news(member, &accuser->id)) return;
     if (is_credible(gossip, accuser, &member->id))
         evidence_suspect(gossip, member, &accuser->id);
-    else if (member->probe.deadline_ms == NEVER && member_is_visible(member))
+    else if (member->probe.deadline_ms == NEVER)
         probe_member(gossip, member);
 }
 

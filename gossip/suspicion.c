@@ -10,10 +10,15 @@ void suspicion_start(struct suspicion *suspicion, uint64_t now_ms, const struct 
     suspicion->accuser_count = 1;
 }
 
-bool suspicion_confirm(struct suspicion *suspicion, const struct member_id *accuser) {
+bool suspicion_lacks(const struct suspicion *suspicion, const struct member_id *accuser) {
     if (suspicion->accuser_count == SUSPICION_ACCUSERS_MAX) return false;
     for (uint32_t i = 0; i < suspicion->accuser_count; i++)
         if (memcmp(&suspicion->accusers[i], accuser, sizeof *accuser) == 0) return false;
+    return true;
+}
+
+bool suspicion_confirm(struct suspicion *suspicion, const struct member_id *accuser) {
+    if (!suspicion_lacks(suspicion, accuser)) return false;
     suspicion->accusers[suspicion->accuser_count++] = *accuser;
     return true;
 }

@@ -16,6 +16,8 @@ struct suspicion {
 };
 
 void suspicion_start(struct suspicion *suspicion, uint64_t now_ms, const struct member_id *accuser);
+/* Would this accuser count? */
+bool suspicion_lacks(const struct suspicion *suspicion, const struct member_id *accuser);
 /* True if this accuser was new and counts. */
 bool suspicion_confirm(struct suspicion *suspicion, const struct member_id *accuser);
 /* member_count: alive and suspect, with ourselves. */

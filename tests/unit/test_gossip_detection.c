@@ -26,6 +26,33 @@ static void a_death_is_noticed_by_all_within_3_s(void **state) {
     print_message("noticed after %llu ms at the latest\n", (unsigned long long)worst);
 }
 
+static bool all_notice(struct net *net, int victim, uint64_t within_ms) {
+    for (uint64_t until_ms = net->now_ms + within_ms; net->now_ms < until_ms; net_run(net, 10)) {
+        int seeing = 0;
+        for (int i = 0; i < net->count; i++)
+            seeing += i != victim && net->nodes[i].sees[victim] != MEMBER_DOWN;
+        if (seeing == 0) return true;
+    }
+    return false;
+}
+
+/* Within the minute in which an accuser has a credit: one that was right has it still. */
+static void the_fifth_death_in_a_row_is_noticed_as_soon_as_the_first(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        struct net *net = net_new_running(10, seed);
+        for (int death = 0; death < 5; death++) {
+            net_run(net, 1000 + seed * 137);
+            net_kill(net, death);
+            if (!all_notice(net, death, 2300))
+                fail_msg("seed %d: death %d is not noticed in 2.3 s", (int)seed, death + 1);
+            net_start(net, death);
+            assert_true(net_until(net, net_all_alive, 10000));
+        }
+        net_free(net);
+    }
+}
+
 static void nobody_is_declared_dead_in_an_hour_at_10_percent_loss(void **state) {
     (void)state;
     struct net *net = net_new_running(10, 7);
@@ -231,6 +258,7 @@ static void when_many_are_suspect_at_once_nobody_is_evicted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_death_is_noticed_by_all_within_3_s),
+        cmocka_unit_test(the_fifth_death_in_a_row_is_noticed_as_soon_as_the_first),
         cmocka_unit_test(nobody_is_declared_dead_in_an_hour_at_10_percent_loss),
         cmocka_unit_test(a_suspect_that_lives_refutes_with_a_higher_incarnation),
         cmocka_unit_test(an_accusation_that_nobody_heard_is_refuted_later),
