@@ -225,13 +225,15 @@ static bool row_of_know(struct numbers_table *table, uint64_t brokers, double lo
     plan_for(&plan, table->wanted, brokers, loss, "rows, crashes, joins");
     plan.load.change_us = (brokers > 1000 ? 600 : 60) * AGENDA_S;
     plan.idle_us = (brokers > 1000 ? 30 : 120) * AGENDA_S; /* long enough for a whole-state exchange of each */
-    plan.duration_us = (brokers > 1000 ? 150 : 420) * AGENDA_S;
+    /* Crashes come when all agree: many that retransmit blindly need their exchanges of whole states for that. */
+    uint64_t crashes_us = (brokers > 1000 ? 80 : brokers > 100 ? 420 : 160) * AGENDA_S;
+    plan.duration_us = crashes_us + (brokers > 1000 ? 70 : 260) * AGENDA_S;
     struct plan_fault *crash = plan_add_fault(&plan);
     crash->kind = FAULT_CRASH;
     crash->broker = PLAN_ANY;
     crash->site = PLAN_ANY;
     crash->disk = DISK_LOST;
-    crash->at_us = (brokers > 1000 ? 80 : 160) * AGENDA_S;
+    crash->at_us = crashes_us;
     crash->for_us = 40 * AGENDA_S;
     crash->every_us = 60 * AGENDA_S;
     const struct result *result = run(table->wanted, &plan, strategy);
