@@ -127,6 +127,11 @@ static void credit_stranger(struct gossip *gossip, size_t plain_size) {
     if (!gossip->over_link) strangers_credit(gossip, gossip->source_cookie, plain_size + SEAL_OVERHEAD);
 }
 
+/* Its first packet, while others of its like keep us busy. */
+static bool comes_too_early(struct gossip *gossip) {
+    return !gossip->source_proven && !members_find(gossip, &gossip->header->id) && !roll_may_welcome(gossip);
+}
+
 void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
     struct wire_in in;
     struct packet_header header;
@@ -156,7 +161,7 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
     } else if (id_equal(&header.id, &gossip->self->id)) {
         credit_stranger(gossip, size);
         receive_from_namesake(gossip, &in);
-    } else {
+    } else if (!comes_too_early(gossip)) {
         note_sender(gossip);
         if (!gossip->authentic) credit_stranger(gossip, size);
         struct message message;

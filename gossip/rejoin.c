@@ -24,14 +24,13 @@ static uint64_t next_gap_ms(struct gossip *gossip) {
     return gap < most ? gap : most;
 }
 
-static bool is_quick(const struct gossip *gossip) {
-    return gossip->now_ms < gossip->quick_until_ms || members_visible_count(gossip) == 1;
+static bool is_alone(const struct gossip *gossip) {
+    return members_visible_count(gossip) == 1;
 }
 
 static void be_quick(struct gossip *gossip, uint64_t now_ms) {
     gossip->now_ms = now_ms > gossip->now_ms ? now_ms : gossip->now_ms;
     gossip->dial_gap_ms = gap_min_ms(gossip);
-    gossip->quick_until_ms = gossip->now_ms + 15 * gossip->dial_gap_ms;
     gossip->next_rejoin_ms = gossip->now_ms;
 }
 
@@ -197,7 +196,7 @@ static void call_one(struct gossip *gossip) {
 void rejoin_tick(struct gossip *gossip) {
     if (gossip->now_ms < gossip->next_rejoin_ms) return;
     gossip->dial_gap_ms = gossip->dial_gap_ms > 0 ? gossip->dial_gap_ms : gap_min_ms(gossip);
-    if (is_quick(gossip))
+    if (is_alone(gossip))
         dial_some(gossip);
     else
         dial_one(gossip);

@@ -14,6 +14,7 @@
 #define LOOKED_AT_MAX 1024u   /* members passed over for one answer */
 #define SERVED_PER_S_MAX 640u /* members, to all together, */
 #define SERVED_SIZE 2200u     /* and so that they take half of what we may send */
+#define WELCOME_SIZE 6000u    /* likewise strangers a second */
 #define BUSY_PART 8u          /* of a second: what waits for so long already need not be made longer */
 #define GAP_MIN_MS 40u
 #define GAP_MAX_MS 2000u
@@ -183,6 +184,19 @@ static void on_answer(struct gossip *gossip, const struct message *message) {
 
 bool roll_is_busy(const struct gossip *gossip) {
     return budget_waiting(&gossip->budget, BUDGET_MEMBERS) > gossip->limits.datagram_bytes_per_s / BUSY_PART;
+}
+
+/* Joining costs us some kilobytes, and half-joined is not joined: more than can be brought to the end are not begun
+ * with. Who is turned away comes again at growing random gaps, and there are others. */
+bool roll_may_welcome(struct gossip *gossip) {
+    struct roll *roll = &gossip->roll;
+    if (gossip->now_ms >= roll->welcome_ms) {
+        roll->welcome_ms = gossip->now_ms + 100;
+        roll->welcome_left = gossip->limits.datagram_bytes_per_s / WELCOME_SIZE / 10 + 1;
+    }
+    if (roll->welcome_left == 0) return false;
+    roll->welcome_left--;
+    return true;
 }
 
 static uint32_t may_serve(struct gossip *gossip) {

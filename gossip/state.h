@@ -252,6 +252,8 @@ struct roll {
     uint32_t found;             /* in this pass */
     bool found_any;             /* in earlier ones since the start */
     uint64_t wait_ms, again_ms; /* not before that */
+    uint32_t welcome_left;      /* strangers that may still begin to join us, */
+    uint64_t welcome_ms;        /* until then */
     uint32_t serve_left;        /* members that others may still be told, */
     uint64_t serve_ms;          /* until then */
 };
@@ -356,7 +358,7 @@ struct gossip {
     uint32_t asked_next;
     uint64_t partition_since_ms;
 
-    uint64_t next_rumor_ms, last_rumor_ms, next_sync_ms, next_rejoin_ms, quick_until_ms;
+    uint64_t next_rumor_ms, last_rumor_ms, next_sync_ms, next_rejoin_ms;
     struct bootstrap bootstrap[BOOTSTRAP_MAX], remembered[REMEMBERED_MAX];
     size_t bootstrap_count, remembered_count, dial_from;
     uint64_t dial_gap_ms;
@@ -680,6 +682,8 @@ bool roll_start(struct gossip *gossip);
 void roll_found(struct gossip *gossip); /* somebody was verified */
 /* So many tokens wait to be sent that another would come too late: who asks will ask again, or somebody else. */
 bool roll_is_busy(const struct gossip *gossip);
+/* May the sender of the packet in hand, who is unknown and has not proved its address, begin to join us now? */
+bool roll_may_welcome(struct gossip *gossip);
 void roll_on_roll(struct gossip *gossip, const struct message *message);
 void roll_tick(struct gossip *gossip);
 uint64_t roll_deadline_ms(const struct gossip *gossip);

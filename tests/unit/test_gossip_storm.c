@@ -53,7 +53,7 @@ static void a_hundred_that_start_at_once_cost_little_more_than_what_each_must_kn
     struct storm *storm = running(0, 90, 3, 2);
     join(storm, 0, 10000);
     for (uint32_t i = 0; i < storm->count; i++) {
-        assert_true(storm->nodes[i].bytes_in < 90 * 1100 * (i < 3 ? 5 : 3));
+        assert_true(storm->nodes[i].bytes_in < 90 * 1100 * (i < 3 ? 5 : 4));
         assert_true(storm->nodes[i].identity.questions < 90 + 20);
     }
     storm_free(storm);

@@ -10,9 +10,9 @@
 #define uthash_fatal(text) memory_is_short()
 #include <uthash.h>
 
-#define HANDSHAKES 2u               /* round trips after that of TCP: TLS, and who we are */
-#define IDLE_US (60 * AGENDA_S)     /* a link that nobody keeps and nobody uses ends */
-#define SILENCE_US (10 * AGENDA_S)  /* a path that is cut for so long ends its links */
+#define HANDSHAKES 2u              /* round trips after that of TCP: TLS, and who we are */
+#define IDLE_US (60 * AGENDA_S)    /* a link that nobody keeps and nobody uses ends */
+#define SILENCE_US (10 * AGENDA_S) /* a path that is cut for so long ends its links */
 
 struct pair {
     uint32_t low, high;
@@ -21,7 +21,7 @@ struct pair {
 struct link {
     struct pair pair;
     bool up;
-    uint32_t life; /* of the link between these two: what is under way of an earlier one is lost */
+    uint32_t life;                     /* of the link between these two: what is under way of an earlier one is lost */
     uint64_t used_us, kept_us, cut_us; /* cut_us: since when; 0: it is not */
     uint64_t arrived_us[2];            /* the newest of each direction, for the order */
     UT_hash_handle hh;
@@ -172,7 +172,7 @@ static void cut(struct world *world, struct link *link) {
 void links_end(struct world *world, struct broker *broker) {
     struct link *link, *next;
     HASH_ITER(hh, world->links->all, link, next)
-        if (link->pair.low == broker->index || link->pair.high == broker->index) cut(world, link);
+    if (link->pair.low == broker->index || link->pair.high == broker->index) cut(world, link);
 }
 
 void links_poll(struct world *world) {
