@@ -353,7 +353,8 @@ struct member *members_make(struct gossip *gossip, const struct member_id *id) {
 
 struct member *members_meet(struct gossip *gossip, const struct member_id *id) {
     struct member *member = members_find(gossip, id);
-    return member || roll_is_called(gossip) ? member : members_make(gossip, id);
+    if (member || roll_is_called(gossip) || !receive_may(gossip, ALLOW_HEARSAY, 1)) return member;
+    return members_make(gossip, id);
 }
 
 void member_set_who(struct member *member, struct who *who) {

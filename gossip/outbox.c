@@ -97,7 +97,10 @@ void packet_end(struct gossip *gossip, struct packet *packet, bool empty) {
         return;
     uint8_t sealed[GOSSIP_DATAGRAM_MAX];
     size_t size = seal_close(&gossip->seal, &gossip->crypto, &gossip->chance, plain, plain_size, sealed);
-    if (size > 0) enqueue(gossip, packet, sealed, size);
+    if (size == 0) return;
+    if (gossip->header && packet->member && packet->member == gossip->sender)
+        receive_may(gossip, ALLOW_ANSWERS, (uint32_t)size);
+    enqueue(gossip, packet, sealed, size);
 }
 
 static bool is_own_entry(const struct gossip *gossip, const struct message *message) {

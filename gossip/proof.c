@@ -9,8 +9,6 @@
 
 #define PROOF_WORD 'P'
 #define PROOF_AGAIN_MS 20u
-#define CHECKS_PER_S 1000u              /* signatures of what one proven member brings */
-#define CHECKS_FOR_STRANGERS_PER_S 500u /* and all who have not proved where they are, together */
 
 /* What is signed: by whom, for whom, and the cookie that the one for whom gave to the signer's address. */
 static size_t write_proof(const struct member_id *signer, const struct member_id *receiver, const uint8_t cookie[8],
@@ -94,19 +92,6 @@ void proof_forget(struct member *member) {
     member->path_proven = false;
 }
 
-static bool take(uint32_t *left, uint64_t *until_ms, uint32_t per_s, uint64_t now_ms) {
-    if (now_ms >= *until_ms) {
-        *until_ms = now_ms + 1000;
-        *left = per_s;
-    }
-    if (*left == 0) return false;
-    --*left;
-    return true;
-}
-
 bool proof_may_check(struct gossip *gossip) {
-    if (!gossip->header) return true; /* what waited for its owner's key */
-    if (gossip->authentic)
-        return take(&gossip->sender->checks_left, &gossip->sender->checks_until_ms, CHECKS_PER_S, gossip->now_ms);
-    return take(&gossip->checks_left, &gossip->checks_until_ms, CHECKS_FOR_STRANGERS_PER_S, gossip->now_ms);
+    return receive_may(gossip, ALLOW_CHECKS, 1);
 }

@@ -132,9 +132,9 @@ static bool is_newer(const struct member *member, uint64_t epoch, uint64_t incar
 
 /* Takes out of the copy what has no more use. False: something is still of use. */
 static bool forget_the_past(uint64_t now_ms, struct member *copy) {
-    uint64_t *const times[] = {&copy->refused_event_ms, &copy->refused_told_ms,  &copy->refused_us_ms,
-                               &copy->who_asked_ms,     &copy->evidence_sent_ms, &copy->head_told_ms,
-                               &copy->prove_ms,         &copy->checks_until_ms,  &copy->want_ms};
+    uint64_t *const times[] = {&copy->refused_event_ms, &copy->refused_told_ms,     &copy->refused_us_ms,
+                               &copy->who_asked_ms,     &copy->evidence_sent_ms,    &copy->head_told_ms,
+                               &copy->prove_ms,         &copy->allowances.until_ms, &copy->want_ms};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         if (*times[i] > now_ms) return false;
         *times[i] = 0;
@@ -148,7 +148,8 @@ static bool forget_the_past(uint64_t now_ms, struct member *copy) {
     }
     if (is_newer(copy, copy->down_epoch, copy->down_incarnation)) copy->down_epoch = copy->down_incarnation = 0;
     copy->made_ms = copy->down_since_ms = 0;
-    copy->checks_left = copy->resends = 0;
+    memset(copy->allowances.left, 0, sizeof copy->allowances.left);
+    copy->resends = 0;
     copy->sent_sequence = copy->known_sequence;
     return true;
 }

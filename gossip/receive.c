@@ -9,6 +9,7 @@
 static bool asks_for_the_table(const struct gossip *gossip, const struct message *message) {
     switch (message->kind) {
     case MESSAGE_WHO: return !id_equal(&message->version.id, &gossip->self->id);
+    case MESSAGE_PING_REQ:
     case MESSAGE_HAVE:
     case MESSAGE_HAD:
     case MESSAGE_DIGEST:
@@ -21,10 +22,26 @@ static bool asks_for_the_table(const struct gossip *gossip, const struct message
     }
 }
 
+bool receive_may(struct gossip *gossip, enum allowance which, uint32_t amount) {
+    static const uint32_t member_per_s[ALLOWANCES] = {1000, 500, 500, 256u << 10};
+    static const uint32_t strangers_per_s[ALLOWANCES] = {500, 500, 0, UINT32_MAX}; /* outbox.c has a measure for each */
+    if (!gossip->header) return true;
+    if (gossip->authentic)
+        return allowances_take(&gossip->sender->allowances, which, amount, member_per_s, gossip->now_ms);
+    return allowances_take(&gossip->strangers_allowances, which, amount, strangers_per_s, gossip->now_ms);
+}
+
+/* The gossip key alone gives nothing: who has no valid token, or only the id of one who has, learns who we are, to
+ * judge us, and no more (G11). */
+static bool may_say(struct gossip *gossip, const struct message *message) {
+    bool lists = message->kind == MESSAGE_BUCKETS || message->kind == MESSAGE_VERSIONS;
+    if (!asks_for_the_table(gossip, message)) return true;
+    if (!gossip->authentic || (lists && !receive_may(gossip, ALLOW_LISTS, 1))) return false;
+    return gossip->over_link || receive_may(gossip, ALLOW_ANSWERS, 0);
+}
+
 static void handle(struct gossip *gossip, const struct message *message) {
-    /* The gossip key alone gives nothing: who has no valid token, or only the id of one who has, learns who we are, to
-     * judge us, and no more (G11). */
-    if (asks_for_the_table(gossip, message) && !gossip->authentic) return;
+    if (!may_say(gossip, message)) return;
     switch (message->kind) {
     case MESSAGE_HEAD: evidence_on_head(gossip, message->bytes, message->size); break;
     case MESSAGE_ENTRY: repair_on_entry(gossip, message); break;

@@ -8,6 +8,7 @@
 #ifndef GOSSIP_STATE_H
 #define GOSSIP_STATE_H
 
+#include "gossip/allowance.h"
 #include "gossip/budget.h"
 #include "gossip/carrier.h"
 #include "gossip/catchup.h"
@@ -111,9 +112,8 @@ struct member {
     struct gossip_address path; /* where its last proven packet came from */
     bool path_proven;           /* its cookie came back; of a known member, signed by its key (proof.c) */
     uint8_t echo[8];
-    uint64_t prove_ms;        /* next time we may sign for it where we are */
-    uint32_t checks_left;     /* signatures that it may still make us check, */
-    uint64_t checks_until_ms; /* until then */
+    uint64_t prove_ms; /* next time we may sign for it where we are */
+    struct allowances allowances;
 
     /* own.c */
     uint64_t known_sequence; /* of our log */
@@ -367,9 +367,8 @@ struct gossip {
     struct {
         uint32_t left; /* questions to who_is in this second */
         uint64_t until_ms;
-    } who_budget[2];      /* of strangers, of members */
-    uint32_t checks_left; /* signatures that strangers may still make us check, until checks_until_ms */
-    uint64_t checks_until_ms;
+    } who_budget[2];                        /* of strangers, of members */
+    struct allowances strangers_allowances; /* of all who have not proved where they are, together */
 
     struct carrier carrier;
     struct catchup catchup;
@@ -381,7 +380,8 @@ struct gossip {
 struct member *members_find(struct gossip *gossip, const struct member_id *id);
 /* Finds, or makes an unverified one; NULL when full or memory is short. */
 struct member *members_make(struct gossip *gossip, const struct member_id *id);
-/* The same of somebody whom a third one spoke of; NULL for an unknown one while the roll is called, which brings it. */
+/* The same of somebody whom a third one spoke of; NULL for an unknown one while the roll is called, which brings it, and
+ * when the sender of the packet in hand speaks of too many. */
 struct member *members_meet(struct gossip *gossip, const struct member_id *id);
 void members_remove(struct gossip *gossip, struct member *member);
 void members_free(struct gossip *gossip);
@@ -488,6 +488,8 @@ bool strangers_spend(struct gossip *gossip, const uint8_t cookie[8], size_t size
 
 /* ---- receive.c ---- */
 void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size);
+/* May the sender of the packet in hand have so much more of it? Always, when there is none. */
+bool receive_may(struct gossip *gossip, enum allowance which, uint32_t amount);
 
 /* ---- proof.c ---- */
 void proof_note_path(struct gossip *gossip, struct member *member);

@@ -192,8 +192,13 @@ struct net_packet {
     uint8_t bytes[GOSSIP_DATAGRAM_MAX];
 };
 
+struct net_packet;
+
 struct net_node {
     struct gossip *gossip; /* NULL: not running */
+    /* Of one that does not run: what comes to it. */
+    void (*puppet)(void *context, const struct net_packet *packet);
+    void *puppet_context;
     struct net_identity identity;
     char name[64], token[1000];
     size_t token_size; /* 0: all of token's text */
@@ -550,6 +555,8 @@ static inline void net_turn(struct net *net, uint64_t until_ms) {
         } else if (net->nodes[packet->to].gossip) {
             gossip_receive(net->nodes[packet->to].gossip, net->now_ms, &packet->source, packet->bytes, packet->size);
             net_touched(net, packet->to);
+        } else if (net->nodes[packet->to].puppet) {
+            net->nodes[packet->to].puppet(net->nodes[packet->to].puppet_context, packet);
         }
         free(packet);
         return;
