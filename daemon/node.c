@@ -313,6 +313,10 @@ uint64_t node_deadline_ms(const struct node *node) {
     return broker < gossip ? broker : gossip;
 }
 
+void node_note_lag(struct node *node, uint64_t now_ms, uint64_t lag_ms) {
+    if (node->gossip != NULL) gossip_note_lag(node->gossip, now_ms, lag_ms);
+}
+
 void node_tick(struct node *node, uint64_t now_ms) {
     broker_tick(node->broker, now_ms);
     if (node->gossip != NULL) gossip_tick(node->gossip, now_ms);

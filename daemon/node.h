@@ -80,6 +80,9 @@ void node_datagram(struct node *node, uint64_t now_ms, const struct gossip_addre
                    size_t size);
 uint64_t node_deadline_ms(const struct node *node);
 void node_tick(struct node *node, uint64_t now_ms); /* ticks the cores and pumps */
+/* The machine was suspended for so long, and monotonic time stood still: gossip_note_lag(). node_pump() is still due.
+ */
+void node_note_lag(struct node *node, uint64_t now_ms, uint64_t lag_ms);
 void node_pump(struct node *node, uint64_t now_ms);
 /* The part of node_pump() that a client's input can make long: what it changed in our registry rows goes to gossip. For
  * who shares out time, so that this counts for the client too; node_pump() is still due. */

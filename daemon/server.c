@@ -197,6 +197,11 @@ static void tell_if_expiring(struct server *server) {
 /* All input of this turn is in: now everything goes out, and then the loop may sleep. */
 static void on_prepare(uv_prepare_t *prepare) {
     struct server *server = prepare->data;
+    const uint64_t suspended_ms = turns_suspended_ms(&server->turns);
+    if (suspended_ms > 0) {
+        log_text(server->log, LOG_LEVEL_INFO, "suspended", "the machine slept %" PRIu64 " ms", suspended_ms);
+        node_note_lag(server->node, server_now_ms(server), suspended_ms);
+    }
     server_tell_wall(server);
     tell_if_alone(server);
     tell_if_expiring(server);

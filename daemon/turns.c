@@ -1,6 +1,9 @@
 #include "daemon/turns.h"
 
+#include <time.h>
+
 #define NS_PER_MS 1000000u
+#define SUSPENDED_MIN_MS 100u
 
 const uint32_t turns_bucket_us[TURNS_BUCKETS] = {5000, 20000, 100000, 500000, 2000000, UINT32_MAX};
 
@@ -10,9 +13,25 @@ static void on_check(uv_check_t *check) {
     turns->woke_ms = uv_now(check->loop);
 }
 
+/* CLOCK_MONOTONIC stands still while the machine is suspended, CLOCK_BOOTTIME does not. */
+static uint64_t suspended_ms(void) {
+    struct timespec awake, all;
+    if (clock_gettime(CLOCK_MONOTONIC, &awake) != 0 || clock_gettime(CLOCK_BOOTTIME, &all) != 0) return 0;
+    const int64_t ms = (int64_t)(all.tv_sec - awake.tv_sec) * 1000 + (all.tv_nsec - awake.tv_nsec) / (int64_t)NS_PER_MS;
+    return ms > 0 ? (uint64_t)ms : 0;
+}
+
+uint64_t turns_suspended_ms(struct turns *turns) {
+    const uint64_t now_ms = suspended_ms(), before_ms = turns->suspended_ms;
+    if (now_ms < before_ms + SUSPENDED_MIN_MS) return 0;
+    turns->suspended_ms = now_ms;
+    return now_ms - before_ms;
+}
+
 void turns_start(struct turns *turns, uv_loop_t *loop) {
     uv_check_init(loop, &turns->check);
     turns->check.data = turns;
+    turns->suspended_ms = suspended_ms();
     uv_check_start(&turns->check, on_check);
     uv_unref((uv_handle_t *)&turns->check);
 }

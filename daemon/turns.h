@@ -16,7 +16,8 @@ struct turns_counters {
 
 struct turns {
     uv_check_t check;
-    uint64_t woke_ms; /* 0: it has not slept yet, and what was before is the start */
+    uint64_t woke_ms;      /* 0: it has not slept yet, and what was before is the start */
+    uint64_t suspended_ms; /* since the machine was started */
     struct turns_counters counters;
 };
 
@@ -24,6 +25,9 @@ struct turns {
 void turns_start(struct turns *turns, uv_loop_t *loop);
 /* Call it when all is written, before the loop sleeps. */
 void turns_end(struct turns *turns);
+/* How long the machine was suspended since the last call, in ms: time that the loop's clock does not know. Less than a
+ * tenth of a second is 0. */
+uint64_t turns_suspended_ms(struct turns *turns);
 void turns_close(struct turns *turns);
 
 void turns_count(struct turns_counters *counters, uint64_t us);

@@ -188,12 +188,7 @@ static void tick_members(struct gossip *gossip) {
 void gossip_tick(struct gossip *gossip, uint64_t now_ms) {
     uint64_t deadline = gossip_deadline_ms(gossip);
     set_now(gossip, now_ms);
-    /* We slept: what went unanswered meanwhile says nothing about others. */
-    if (gossip->now_ms > deadline && gossip->now_ms - deadline > 2 * (uint64_t)gossip->limits.probe_interval_ms) {
-        evidence_restart_suspicions(gossip);
-        probe_forget(gossip);
-        if (gossip->carrier.datagram_ms != NEVER) gossip->carrier.datagram_ms = gossip->now_ms;
-    }
+    lag_note_tick(gossip, deadline);
     tick_members(gossip);
     probe_tick(gossip);
     own_tick(gossip);

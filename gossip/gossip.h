@@ -182,9 +182,12 @@ void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_
                     size_t size);
 /* The next time at which gossip_tick() has work. */
 uint64_t gossip_deadline_ms(const struct gossip *gossip);
-/* Does what is due. A call that is more than two probe intervals late means that we were paused: running suspicions
- * start anew. */
+/* Does what is due. A call that comes late is a lag, see below. */
 void gossip_tick(struct gossip *gossip, uint64_t now_ms);
+/* We did not listen for so long, and it shows in no late gossip_tick(): the machine slept, and its monotonic clock with
+ * it. What others answered meanwhile waits to be read, or is lost: nobody is blamed for it. Beyond two probe intervals
+ * running suspicions begin anew and all are asked at once, since they may hold us dead. */
+void gossip_note_lag(struct gossip *gossip, uint64_t now_ms, uint64_t lag_ms);
 
 struct gossip_datagram {
     struct gossip_address to;

@@ -151,7 +151,9 @@ void identity_on_token(struct gossip *gossip, const struct message *message) {
 
 void identity_on_refused(struct gossip *gossip, const struct message *message) {
     struct member *member = gossip->sender;
-    if (!member || !gossip->source_proven || gossip->now_ms < member->refused_us_ms) return;
+    if (!member || !gossip->source_proven) return;
+    if (gossip->authentic) member->refuses_us = true;
+    if (gossip->now_ms < member->refused_us_ms) return;
     member->refused_us_ms = gossip->now_ms + REFUSED_AGAIN_MS;
     char text[MESSAGE_REASON_MAX + 1] = {0};
     for (size_t i = 0; i < message->size; i++) /* it ends up in logs */

@@ -278,11 +278,15 @@ uint64_t own_change(struct gossip *gossip, enum gossip_row_kind kind, const char
 
 static void check_left(struct gossip *gossip) {
     struct own *own = &gossip->own;
-    uint32_t visible = members_visible_count(gossip) - 1, told = 0;
+    uint32_t visible = members_visible_count(gossip) - 1, told = 0, deaf = 0;
     const struct member *member;
-    for (size_t i = 0; told < LEAVE_ACKNOWLEDGED && (member = members_visible(gossip, i)); i++)
-        told += member->known_incarnation >= gossip->self->incarnation;
-    if (told >= visible || told >= LEAVE_ACKNOWLEDGED || gossip->now_ms >= own->leave_deadline_ms) own->left = true;
+    for (size_t i = 0; told < LEAVE_ACKNOWLEDGED && (member = members_visible(gossip, i)); i++) {
+        bool holds = member->known_incarnation >= gossip->self->incarnation;
+        told += holds;
+        deaf += !holds && member->refuses_us; /* it has nothing of ours that it could take back */
+    }
+    if (told + deaf >= visible || told >= LEAVE_ACKNOWLEDGED || gossip->now_ms >= own->leave_deadline_ms)
+        own->left = true;
 }
 
 static bool lags(const struct gossip *gossip, const struct member *member) {
@@ -296,6 +300,7 @@ void own_heard(struct gossip *gossip, struct member *member) {
     if (header->holds_epoch != self->epoch || header->holds_incarnation > self->incarnation ||
         header->holds_sequence > registry_sequence(self->registry))
         return;
+    member->refuses_us = false;
     if (header->holds_incarnation > member->known_incarnation) member->known_incarnation = header->holds_incarnation;
     if (gossip->own.leaving && !gossip->own.left) check_left(gossip);
     if (header->holds_sequence <= member->known_sequence) return;
@@ -363,7 +368,7 @@ void own_refute(struct gossip *gossip, uint64_t incarnation) {
         return;
     }
     gossip->counters.refutations++;
-    if (gossip->awareness < 7) gossip->awareness++;
+    probe_look_well(gossip, false);
     own_tell_head(gossip);
 }
 

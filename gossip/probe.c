@@ -16,6 +16,11 @@ static uint64_t patience(const struct gossip *gossip, uint64_t ms) {
     return ms * (gossip->awareness + 1);
 }
 
+void probe_look_well(struct gossip *gossip, bool well) {
+    if (well && gossip->awareness > 0) gossip->awareness--;
+    if (!well && gossip->awareness < AWARENESS_MAX) gossip->awareness++;
+}
+
 static void write_ping(struct gossip *gossip, struct member *member, struct packet *packet) {
     struct message ping = {.kind = MESSAGE_PING, .number = member->probe.number};
     packet_add(gossip, packet, &ping);
@@ -93,7 +98,7 @@ static void succeed(struct gossip *gossip, struct member *member, uint64_t epoch
     member->fresh_epoch = epoch;
     member->probe.number = 0;
     member->probe.deadline_ms = NEVER;
-    if (gossip->awareness > 0) gossip->awareness--;
+    probe_look_well(gossip, true);
     evidence_consider(gossip, member);
     members_changed(gossip, member);
 }
@@ -204,7 +209,7 @@ static void fail(struct gossip *gossip, struct member *member) {
     members_changed(gossip, member);
     gossip->counters.probes_failed++;
     /* Not even the helpers spoke: perhaps it is us who are slow or cut off. */
-    if (member->probe.helpers > 0 && member->probe.nacks == 0 && gossip->awareness < AWARENESS_MAX) gossip->awareness++;
+    if (member->probe.helpers > 0 && member->probe.nacks == 0) probe_look_well(gossip, false);
     if (member_is_visible(member)) {
         carrier_want(gossip, member, CARRIER_NEED_MS);
         evidence_suspect(gossip, member, &gossip->self->id);
@@ -285,6 +290,15 @@ uint64_t probe_deadline_ms(const struct gossip *gossip) {
         left--;
     }
     return deadline;
+}
+
+void probe_delay(struct gossip *gossip, uint64_t ms) {
+    for (size_t i = 0; i < gossip->members.awake_count; i++) {
+        struct member *member = members_awake(gossip, i);
+        if (member->probe.deadline_ms == NEVER) continue;
+        member->probe.deadline_ms += ms;
+        timers_set(&gossip->timers, &member->timer, member_deadline_ms(gossip, member));
+    }
 }
 
 void probe_forget(struct gossip *gossip) {

@@ -28,8 +28,7 @@ static bool is_alone(const struct gossip *gossip) {
     return members_visible_count(gossip) == 1;
 }
 
-static void be_quick(struct gossip *gossip, uint64_t now_ms) {
-    gossip->now_ms = now_ms > gossip->now_ms ? now_ms : gossip->now_ms;
+void rejoin_hurry(struct gossip *gossip) {
     gossip->dial_gap_ms = gap_min_ms(gossip);
     gossip->next_rejoin_ms = gossip->now_ms;
 }
@@ -230,13 +229,16 @@ static bool replace(struct bootstrap *list, size_t *used, size_t max, const stru
 
 void gossip_set_bootstrap(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *addresses,
                           size_t count) {
-    if (replace(gossip->bootstrap, &gossip->bootstrap_count, BOOTSTRAP_MAX, addresses, count)) be_quick(gossip, now_ms);
+    if (!replace(gossip->bootstrap, &gossip->bootstrap_count, BOOTSTRAP_MAX, addresses, count)) return;
+    gossip->now_ms = now_ms > gossip->now_ms ? now_ms : gossip->now_ms;
+    rejoin_hurry(gossip);
 }
 
 void gossip_set_remembered(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *addresses,
                            size_t count) {
-    if (replace(gossip->remembered, &gossip->remembered_count, REMEMBERED_MAX, addresses, count))
-        be_quick(gossip, now_ms);
+    if (!replace(gossip->remembered, &gossip->remembered_count, REMEMBERED_MAX, addresses, count)) return;
+    gossip->now_ms = now_ms > gossip->now_ms ? now_ms : gossip->now_ms;
+    rejoin_hurry(gossip);
 }
 
 static bool is_good(const struct member *member) {

@@ -84,6 +84,7 @@ struct member {
     uint64_t valid_until_ms;
     bool refused, name_taken; /* its token; because another has its name */
     uint8_t refused_hash[8];
+    bool refuses_us; /* it said so, and has not said since that it holds our head */
     uint64_t refused_event_ms, refused_told_ms, refused_us_ms; /* next allowed */
     uint64_t who_asked_ms;                                     /* next allowed */
     const char *name; /* GOSSIP_NAME_MAX + 1 bytes, of who; empty when it is not known */
@@ -380,8 +381,8 @@ struct gossip {
 struct member *members_find(struct gossip *gossip, const struct member_id *id);
 /* Finds, or makes an unverified one; NULL when full or memory is short. */
 struct member *members_make(struct gossip *gossip, const struct member_id *id);
-/* The same of somebody whom a third one spoke of; NULL for an unknown one while the roll is called, which brings it, and
- * when the sender of the packet in hand speaks of too many. */
+/* The same of somebody whom a third one spoke of; NULL for an unknown one while the roll is called, which brings it,
+ * and when the sender of the packet in hand speaks of too many. */
 struct member *members_meet(struct gossip *gossip, const struct member_id *id);
 void members_remove(struct gossip *gossip, struct member *member);
 void members_free(struct gossip *gossip);
@@ -540,6 +541,10 @@ bool evidence_tick(struct gossip *gossip, struct member *member);
 uint64_t evidence_deadline_ms(const struct gossip *gossip, const struct member *member);
 void evidence_restart_suspicions(struct gossip *gossip);
 
+/* ---- lag.c ---- */
+/* gossip_tick() is called at now_ms for what was due at deadline_ms. */
+void lag_note_tick(struct gossip *gossip, uint64_t deadline_ms);
+
 /* ---- probe.c ---- */
 void probe_member(struct gossip *gossip, struct member *member);
 void probe_by(struct gossip *gossip, struct member *member, const struct gossip_address *to);
@@ -552,7 +557,9 @@ void probe_tick_member(struct gossip *gossip, struct member *member);
 void probe_tick(struct gossip *gossip);
 uint64_t probe_deadline_ms(const struct gossip *gossip);
 bool probe_in_partition(struct gossip *gossip);
-void probe_forget(struct gossip *gossip); /* outstanding probes neither succeed nor fail */
+void probe_look_well(struct gossip *gossip, bool well); /* Lifeguard's local health, one step */
+void probe_delay(struct gossip *gossip, uint64_t ms);   /* outstanding probes have so much longer */
+void probe_forget(struct gossip *gossip);               /* outstanding probes neither succeed nor fail */
 
 /* ---- own.c: our log ---- */
 bool own_sign_head(struct gossip *gossip);
@@ -670,6 +677,7 @@ bool holdings_show(const struct member *member);
 
 /* ---- rejoin.c ---- */
 void rejoin_on_link(struct gossip *gossip, const struct gossip_address *address, const struct member_id *id);
+void rejoin_hurry(struct gossip *gossip); /* for some seconds those who are away are called often */
 void rejoin_on_pong(struct gossip *gossip, uint64_t number);
 void rejoin_on_own_packet(struct gossip *gossip, const uint8_t *plain, size_t size);
 void rejoin_tick(struct gossip *gossip);
