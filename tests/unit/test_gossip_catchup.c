@@ -83,7 +83,7 @@ static void those_who_come_at_once_are_served_by_turns(void **state) {
     net_start(net, 0);
     net_run(net, 1000);
     fill(net, 0);
-    net_run(net, 3000);
+    net_run(net, 6000); /* who hears nobody waits 5 s for what others remember of him */
     uint64_t start_ms = net->now_ms;
     for (int i = 1; i < 14; i++)
         net_start(net, i);
