@@ -51,6 +51,8 @@ static bool start_self(struct gossip *gossip, const struct gossip_options *optio
         who_new(gossip->shared, &id, options->public_key, options->name, options->token, options->token_size);
     if (!who) return false;
     member_set_who(self, who);
+    members_changed(gossip, self);
+    if (self->name_hash == 0) return false; /* not enough memory to find it by its name */
     self->epoch = options->epoch > 0 ? options->epoch : 1;
     if (address_is_usable(&options->advertise)) self->address = options->advertise;
     return ring_init(gossip, options) && own_sign_head(gossip);

@@ -49,6 +49,10 @@ struct member *members_at(struct gossip *gossip, size_t place) {
     return at_number(gossip, gossip->members.places[place]);
 }
 
+const struct member *members_look_at(const struct gossip *gossip, uint32_t number, struct member *copy) {
+    return look(gossip, number, copy);
+}
+
 const struct member *members_look(const struct gossip *gossip, size_t place, struct member *copy) {
     return look(gossip, gossip->members.places[place], copy);
 }
@@ -233,6 +237,7 @@ void members_changed(struct gossip *gossip, struct member *member) {
     timers_set(&gossip->timers, &member->timer, member_deadline_ms(gossip, member));
     list_told(members, member);
     digest_changed(gossip, member);
+    names_changed(gossip, member);
     if (members_visible_count(gossip) != visible) refresh_suspects(gossip);
 }
 
@@ -250,6 +255,11 @@ static const char *member_fault(const struct gossip *gossip, uint32_t place, str
     if (timers_deadline_ms(&gossip->timers, &member->timer) != member_deadline_ms(gossip, member))
         return "a deadline is not the timer's";
     if (should_be_told(member) != (member->told_at > 0)) return "a rumour is listed that is none, or the reverse";
+    bool there = member->who && (member->self || member_is_visible(member));
+    if (member->name_hash != 0) { /* 0 also when memory was short */
+        if (!there || member->name_hash != member->who->name_hash) return "a name is not the member's";
+        if (names_free(gossip, member->name, &(struct member_id){{0}})) return "a member is not found by its name";
+    }
     if (quiet->is_awake && members->awake[member->awake_at] != number) return "who is awake is not listed";
     return NULL;
 }
@@ -382,6 +392,7 @@ void members_remove(struct gossip *gossip, struct member *member) {
     holdings_free(gossip, member);
     timers_set(&gossip->timers, &member->timer, NEVER);
     digest_forget(gossip, member);
+    names_forget(gossip, member);
     member->known = member->self = false;
     list_told(members, member);
     move(members, member, PART_OTHER);
@@ -416,6 +427,7 @@ void members_free(struct gossip *gossip) {
         free(members->chunks[i]);
     free(members->chunks);
     free(members->places);
+    free(gossip->names.slots);
     free(members->awake);
     free(members->told);
     directory_free(&members->directory);

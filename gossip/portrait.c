@@ -13,6 +13,14 @@ static uint64_t hash_of_end(const uint8_t *bytes, size_t size) {
     return hash ^ hash >> 32;
 }
 
+/* FNV-1a. Names are those of tokens, which an issuer chose. */
+uint32_t name_hash(const char *name) {
+    uint32_t hash = 2166136261u;
+    for (; *name; name++)
+        hash = (hash ^ (uint8_t)*name) * 16777619u;
+    return hash ? hash : 1;
+}
+
 struct wanted_who {
     const struct member_id *id;
     const uint8_t *public_key, *token;
@@ -41,6 +49,7 @@ struct who *who_new(struct gossip_shared *pool, const struct member_id *id,
     who->id = *id;
     memcpy(who->public_key, public_key, sizeof who->public_key);
     snprintf(who->name, sizeof who->name, "%s", name);
+    who->name_hash = name_hash(who->name);
     who->token_size = token_size;
     memcpy(who->token, token, token_size);
     shared_offer(pool, &who->shared);

@@ -12,6 +12,7 @@ struct who {
     struct member_id id;
     uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE];
     char name[GOSSIP_NAME_MAX + 1];
+    uint32_t name_hash; /* never 0 */
     size_t token_size;
     uint8_t token[];
 };
@@ -28,6 +29,7 @@ struct statement {
     uint8_t bytes[];
 };
 
+uint32_t name_hash(const char *name); /* never 0 */
 /* With one reference, new or found; NULL: no memory. */
 struct who *who_new(struct gossip_shared *pool, const struct member_id *id,
                     const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const char *name, const uint8_t *token,

@@ -85,6 +85,7 @@ static void read(const struct gossip *gossip, const struct quiet *quiet, struct 
     out->state = MEMBER_ALIVE;
     out->known = out->has_key = out->visible_told = true;
     out->who = quiet->who;
+    out->name_hash = quiet->who->name_hash;
     out->public_key = quiet->who->public_key;
     out->name = quiet->who->name;
     out->token = quiet->who->token;

@@ -65,8 +65,9 @@ struct member {
     /* members.c */
     struct timer timer;
     uint32_t number;
-    uint32_t awake_at; /* place in members.awake */
-    uint32_t told_at;  /* 1 + place among those with something to tell */
+    uint32_t awake_at;  /* place in members.awake */
+    uint32_t told_at;   /* 1 + place among those with something to tell */
+    uint32_t name_hash; /* names.c: under which it is found by its name; 0: it is not */
     struct member *next_free;
     struct probe probe;
     struct way way; /* carrier.c */
@@ -183,6 +184,13 @@ struct members {
     uint32_t *told; /* numbers of those with something to tell; they are awake */
     uint32_t told_count;
     size_t unverified;
+};
+
+/* names.c: numbers of those who are there, by hash of their name (linear probing). */
+struct names {
+    uint32_t *slots; /* 1 + number; 0 empty */
+    uint32_t size;   /* a power of two, or 0 */
+    uint32_t count;
 };
 
 struct digest {
@@ -326,6 +334,7 @@ struct gossip {
     uint64_t now_ms;
 
     struct members members;
+    struct names names;
     struct timers timers; /* one for each member: the earliest of its deadlines */
     struct digest digest;
     struct member *self;
@@ -395,6 +404,7 @@ struct member *members_after(struct gossip *gossip, const struct member_id *id);
 /* All of them, place below members.count, in no order that means anything. Removing one or a change of state moves
  * others. The copy is used, and returned, for one that sleeps: not to be kept or changed. */
 const struct member *members_look(const struct gossip *gossip, size_t place, struct member *copy);
+const struct member *members_look_at(const struct gossip *gossip, uint32_t number, struct member *copy);
 /* The same by id: whoever is found, and in the order of ids. */
 const struct member *members_look_for(const struct gossip *gossip, const struct member_id *id, struct member *copy);
 const struct member *members_look_after(const struct gossip *gossip, const struct member_id *id, struct member *copy);
@@ -511,6 +521,9 @@ void identity_tick(struct gossip *gossip, struct member *member);
 uint64_t identity_deadline_ms(const struct member *member);
 
 /* ---- names.c ---- */
+/* Under the name it has now, if it is there; nowhere else. */
+void names_changed(struct gossip *gossip, struct member *member);
+void names_forget(struct gossip *gossip, struct member *member);
 bool names_free(const struct gossip *gossip, const char *name, const struct member_id *id);
 bool names_check(const struct gossip *gossip, const struct member_id *id, const char *name, char reason[160]);
 

@@ -1,13 +1,14 @@
 /* What gossip costs the core alone: many brokers in one process and one thread, on a virtual clock, with crypto that
  * costs nothing much. No faults, no checks: `hobnob simulate` has those.
  *
- *   bench_gossip [--brokers N] [--seconds N] [--changes SECONDS] [--private] [--loss PERCENT]
+ *   bench_gossip [--brokers N] [--seconds N] [--changes SECONDS] [--private] [--loss PERCENT] [--awake N]
  *
  * --brokers    how many (100)
  * --seconds    how long to measure, simulated, once all know all (60)
  * --changes    each broker changes a row so often (0: never)
  * --private    nothing is shared between them, as if each ran alone
  * --loss       of datagrams
+ * --awake      members that a broker keeps in a large record (limits.awake_max)
  *
  * It prints CPU time per simulated hour, nanoseconds per datagram (sending, receiving and the event that takes it
  * there), datagrams and bytes per broker and second, and the memory of one member at one broker. Where the time goes
@@ -30,7 +31,7 @@
 enum { SLOTS = 64, DELAY_MIN_MS = 1, DELAY_MAX_MS = 5, CHANGE_ROWS = 16 };
 
 struct options {
-    uint32_t brokers, seconds, change_s, loss;
+    uint32_t brokers, seconds, change_s, loss, awake_max;
     bool private;
 };
 
@@ -174,6 +175,7 @@ static void start(struct bench *bench, struct gossip_shared *shared, uint32_t nu
                                      .crypto = standin_crypto(&broker->standin),
                                      .shared = shared};
     options.limits.members_max = bench->options.brokers + 1;
+    options.limits.awake_max = bench->options.awake_max;
     broker->gossip = gossip_new(&options, bench->now_ms);
     assert(broker->gossip);
     broker->next_change_ms = UINT64_MAX;
@@ -216,6 +218,8 @@ static struct options read_options(int argc, char **argv) {
             options.change_s = number_option(argc, argv, &i);
         } else if (strcmp(argv[i], "--loss") == 0) {
             options.loss = number_option(argc, argv, &i);
+        } else if (strcmp(argv[i], "--awake") == 0) {
+            options.awake_max = number_option(argc, argv, &i);
         } else if (strcmp(argv[i], "--private") == 0) {
             options.private = true;
         } else {
