@@ -240,7 +240,8 @@ static bool is_credible(struct gossip *gossip, struct member *accuser, const str
     return true;
 }
 
-/* What changes nothing costs its accuser no credit: of a death that all see, only the first few are given theirs back. */
+/* What changes nothing costs its accuser no credit: of a death that all see, only the first few are given theirs back.
+ */
 static bool is_news(const struct member *member, const struct member_id *accuser) {
     if (!member_is_visible(member)) return false;
     return member->state != MEMBER_SUSPECT || suspicion_lacks(&member->suspicion, accuser);
