@@ -179,7 +179,8 @@ static inline void storm_start(struct storm *storm, uint32_t index) {
         .token_size = STORM_TOKEN_SIZE,
         .keys = &key,
         .key_count = 1,
-        .crypto = {&node->identity, net_seal, net_open, net_sha256, net_sign, net_verify, net_id_of, storm_who_is},
+        .crypto = {&node->identity, net_seal, net_open, net_sha256, net_sign, net_verify, net_id_of, storm_who_is,
+                   net_read_ring},
     };
     char name[16];
     snprintf(name, sizeof name, "edge-%u", index);
