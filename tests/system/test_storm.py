@@ -11,7 +11,7 @@ from clients import Paho
 from harness import PATIENT_SUBACK, Stopwatch, holds, wait_until
 from weather import FIVE, WeatherTest
 
-STORM_S = float(os.environ.get("HOBNOB_STORM_S", 8))
+STORM_S = float(os.environ.get("HOBNOB_STORM_S", 5))
 long_only = unittest.skipUnless(STORM_S >= 60, "tools/test --long")
 # Dialling takes many round trips, so the first publications wait for the links longer than on a good network.
 SLOW_NETWORK = {**PATIENT_SUBACK, "replay_window_ms": 120_000}
@@ -149,6 +149,7 @@ class Partitions(StormTest):
         wait_until("all miss all", lambda: all(self.gone([name], set(FIVE) - {name}) for name in FIVE), 15)
         self.heal("each alone")
 
+    @long_only
     def test_one_direction_is_cut_and_nobody_dies(self):
         """P18, P19: a cable that carries in one direction only."""
         self.sky.set("edge-1", "edge-2", cut="on")

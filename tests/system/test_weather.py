@@ -143,7 +143,7 @@ class Router(WeatherTest):
         found += self.received()
         self.assertLess(len(found), 30)
         took = max(at for _, at in found) - min(at for _, at in found)
-        self.assertGreaterEqual(took, 0.01 * (len(found) - 1) - 0.001)
+        self.assertGreater(took, 0.8 * 0.01 * (len(found) - 1))  # the first may be late by what the machine was busy
 
     def test_an_address_moves(self):
         self.sky.move("b", "10.77.0.99")
