@@ -4,23 +4,23 @@
 
 int command_members(int argc, char **argv) {
     static const struct admin_column columns[] = {
-        {"name", NULL, 0},        {"id", NULL, 8}, /* as in the log */
-        {"state", NULL, 0},       {"address", NULL, 0}, {"way", NULL, 0},  {"epoch", NULL, 0},        {"ring", NULL, 0},
-        {"ring_mark", "mark", 0}, {"trouble", NULL, 0}, {"rows", NULL, 0}, {"heard_ms_ago", NULL, 0}, {"self", NULL, 0},
+        {"name", NULL, 0},  {"id", NULL, 8}, /* as in the log */
+        {"state", NULL, 0}, {"address", NULL, 0}, {"way", NULL, 0},  {"epoch", NULL, 0},
+        {"ring", NULL, 0},  {"trouble", NULL, 0}, {"rows", NULL, 0}, {"heard_ms_ago", "heard ms", 0},
+        {"self", NULL, 0},
     };
     static const struct admin_listing listing = {
         "members",
         "Lists the brokers of the federation as the asked one sees them: alive, suspect (not answering), down, or "
         "left. way says how gossip reaches one: udp, or link where datagrams do not pass. An id is shown by its first "
-        "8 digits; --json has all. ring and mark are of the gossip key ring that a "
-        "broker "
-        "uses, 0 for the keys of its configuration; trouble is a token that is refused, a name that another key has, "
-        "or a "
-        "key in use by two.",
+        "8 digits; --json has all, and the mark of its key ring. ring is the number of the gossip key ring that a "
+        "broker uses, 0 for the keys of its configuration; trouble is a token that is refused, a name that another key "
+        "has, "
+        "or a key in use by two.",
         "no members: this broker has no listen.peers",
         columns,
         sizeof columns / sizeof *columns,
-        false,
+        true,
     };
     return admin_list(argc, argv, &listing);
 }
