@@ -1,7 +1,7 @@
 /* Which way packets take. Datagrams where they pass; the link to a member where they are not answered and the link is
  * (SWIM's fallback: memberlist pings over TCP too before it suspects). Once a member is reached by link only,
  * everything to it goes there, and datagrams are tried from time to time. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <stdlib.h>
 #include <string.h>

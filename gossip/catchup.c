@@ -1,7 +1,7 @@
 /* Large transfers: which way, from whom, and whose turn it is. The pieces are those of repair.c and digest.c, so a
  * transfer that breaks goes on where it was, with anybody: what came is kept by (owner, epoch, T), and a table is
  * compared anew. Pace: who asks has a bounded number of chunks under way, who serves a bucket of bytes for all. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Hashes of what we hold, kept as it changes: the exclusive or of a hash of each member's version, in all and by
  * buckets. Asking costs nothing, however many members there are. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <string.h>
 

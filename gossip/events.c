@@ -1,4 +1,4 @@
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

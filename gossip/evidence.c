@@ -1,7 +1,7 @@
 /* Alive, suspect, down, left: what follows from the newest evidence. Order: (epoch, incarnation), and at the same one
  * suspicion beats life, death beats suspicion. The highest of each is kept even when it does not change the state, and
  * is told to whoever is older. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <stdio.h>
 #include <string.h>

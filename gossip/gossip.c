@@ -1,6 +1,6 @@
 /* The door. */
 #include "broker/topic.h"
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <stdlib.h>
 #include <string.h>

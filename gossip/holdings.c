@@ -1,6 +1,6 @@
 /* Whose registries are kept, and how much of them in all. An owner that is away keeps its rows here for its return, a
  * day or as long as there is room; what stays then is a grave. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #define LOOK_AGAIN_MS 1000u
 #define TELL_AGAIN_MS 60000u

@@ -1,6 +1,6 @@
 /* Who a member is: its key, and the token that makes it a broker. Asked for by whoever hears of an unknown id, answered
  * by the member or by anybody who verified it. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 #include "gossip/inspect.h"
 
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <string.h>
 

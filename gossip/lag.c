@@ -1,6 +1,6 @@
 /* Our own slowness, which must not be taken for another's death (Lifeguard section III: slow processing of messages is
  * what makes SWIM accuse the healthy). While we did not listen, answers waited in the socket. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #define LAG_COUNTS_MS 20u /* less is the usual jitter of a loop */
 

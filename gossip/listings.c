@@ -1,5 +1,5 @@
 /* What the caller may look at. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* Who there is. Records stand in chunks and never move; a directory finds them by id; and one array holds their numbers
  * in parts, so that a random visible one, the next one to be asked, all suspects and all who are absent are each found
  * without a walk. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Two keys with one name: the one that is there stays, and the other is refused until it is gone. Each broker decides
  * by whom it has seen first; all say so, for only an admin can tell which of the two is the right one. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <stdio.h>
 #include <stdlib.h>

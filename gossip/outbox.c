@@ -1,5 +1,5 @@
 /* Packets: written here, sealed here, counted here. The one owner of the 1,200 bytes. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* Our own log: what we say, and who has heard it. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <assert.h>
 #include <stdio.h>

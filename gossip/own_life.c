@@ -1,6 +1,6 @@
 /* Who and where we are: the address that others reach us by, the life (epoch) that is above all they remember, and
  * whether our key is ours alone. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <string.h>
 

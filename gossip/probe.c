@@ -1,7 +1,7 @@
 /* Failure detection: SWIM section 4 with Lifeguard's local health. Each interval one member of a shuffled round is
  * pinged, and also our successor in the order of ids, so that every member has one broker that asks it each interval,
  * however many there are. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <string.h>
 

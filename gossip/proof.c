@@ -3,7 +3,7 @@
  *
  * The signature is given only to a broker that is where its owner says: else somebody between two brokers could pass
  * the cookie of an address of his own to the one and its signature to the other. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <string.h>
 

@@ -3,7 +3,7 @@
  *
  * A member sleeps when waking it would give back what there was, but for times that have passed and counts that have
  * no more use. So a field that is not known here keeps its member awake as long as it is not zero. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <assert.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* A packet that opened: who speaks, from where, and what it says. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Joining, and joining again, for ever: addresses where nobody alive answers (configured, or good in an earlier run),
  * members that are down, and those we only heard of. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <string.h>
 

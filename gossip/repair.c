@@ -1,5 +1,5 @@
 /* The fetching of entries and checkpoints, and what follows from the versions that another holds (digest.c). */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* The key ring that an issuer signed. It is taken from an admin's hand or from a link, never from a datagram: who stole
  * the old key could read the new one. Each head says which ring its owner uses, so that whoever has an older one is
  * noticed and, over a link, given the newer. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <stdio.h>
 #include <string.h>

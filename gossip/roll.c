@@ -4,7 +4,7 @@
  * It asks one visible member after the other, at random, for those of a range of ids that it lacks, and names those it
  * has by the first bytes of their ids, so that only what differs is sent, and what is lost comes in the next pass. One
  * question at a time is the flow control; who is asked for too much says how long to wait. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <string.h>
 

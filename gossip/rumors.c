@@ -1,7 +1,7 @@
 /* Rumours: each interval to three random members, what is new about others. In full until two receivers had it already,
  * then only its name and version; whoever lacks it asks. One slot per member, in its record: the newest takes the place
  * of the older. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #define FANOUT 3u
 #define HAD_ENOUGH 2u

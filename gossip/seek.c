@@ -4,7 +4,7 @@
  *
  * No storm when a thousand start at once: whoever has heard enough SEEKs keeps its own to itself, each dials one seeker
  * at a time, and of brokers that see one another about three answer, whatever their number. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <string.h>
 

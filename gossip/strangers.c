@@ -1,6 +1,6 @@
 /* RFC 9000 section 8.1 by another name: an address that has not proved that it hears us gets at most three times what
  * it sent. What is kept of an address is its cookie: a hash that nobody else can make, so nobody chooses its place. */
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <string.h>
 

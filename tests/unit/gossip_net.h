@@ -5,7 +5,7 @@
 #define TESTS_UNIT_GOSSIP_NET_H
 
 #include "gossip/gossip.h"
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #include <stdarg.h>
 #include <setjmp.h>

@@ -2,7 +2,7 @@
  */
 #include "gossip_forger.h"
 
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 static const struct gossip_address den = {.family = 4, .ip = {192, 0, 2, 66}, .port = 666};
 

@@ -1,7 +1,7 @@
 /* The roll and who vouches for whom, with messages made by hand. */
 #include "gossip_forger.h"
 
-#include "gossip/state.h"
+#include "gossip/verbs.h"
 
 #define MANY 36 /* more than eager_members_max: a member's word is enough */
 

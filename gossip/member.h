@@ -1,0 +1,233 @@
+/* What is known of other brokers. One record holds all that is known of one; each file owns the fields of its verb.
+ * Whoever changes a field therefore calls members_changed() before the packet or the tick is done, since who is due,
+ * alive, suspect, absent or to be told of is found by timers and lists; members_fault() shows, in tests, who forgot it.
+ */
+#ifndef GOSSIP_MEMBER_H
+#define GOSSIP_MEMBER_H
+
+#include "gossip/allowance.h"
+#include "gossip/carrier.h"
+#include "gossip/directory.h"
+#include "gossip/portrait.h"
+#include "gossip/shared.h"
+#include "gossip/suspicion.h"
+#include "gossip/timers.h"
+
+#define ACCUSED_MAX 8u /* different members one accuser has accused lately */
+#define NEVER UINT64_MAX
+
+/* rumors.c: what is still to be told about one member. The newest takes the place of the older. */
+struct rumor {
+    uint32_t head_sends, entry_sends, accuse_sends; /* left; 0: nothing to tell */
+    uint32_t head_had, entry_had;                   /* receivers that had it already */
+};
+
+/* probe.c */
+struct probe {
+    uint64_t number; /* of the newest ping; 0 none outstanding */
+    uint64_t sent_ms;
+    uint64_t deadline_ms; /* NEVER when nothing is outstanding */
+    uint8_t stage;        /* 1 direct, 2 indirect too */
+    uint8_t helpers, nacks;
+};
+
+/* digest.c: what of a member is in the hashes. */
+struct counted {
+    bool listed;
+    struct version version;
+};
+
+struct member {
+    struct member_id id;
+    enum member_state state;
+    bool self;
+
+    /* members.c */
+    struct timer timer;
+    uint32_t number;
+    uint32_t awake_at;  /* place in members.awake */
+    uint32_t told_at;   /* 1 + place among those with something to tell */
+    uint32_t name_hash; /* names.c: under which it is found by its name; 0: it is not */
+    struct member *next_free;
+    struct probe probe;
+    struct way way; /* carrier.c */
+    struct rumor rumor;
+    struct counted counted;
+    struct who *who;        /* NULL until its token was accepted once */
+    struct statement *said; /* NULL until a head of it was checked */
+
+    /* identity.c */
+    bool known; /* key and token checked, and the token still valid */
+    bool has_key;
+    const uint8_t *public_key; /* of who */
+    const uint8_t *token;      /* of who; NULL when it is over */
+    size_t token_size;
+    uint64_t valid_until_ms;
+    bool refused, name_taken; /* its token; because another has its name */
+    uint8_t refused_hash[8];
+    bool refuses_us; /* it said so, and has not said since that it holds our head */
+    uint64_t refused_event_ms, refused_told_ms, refused_us_ms; /* next allowed */
+    uint64_t who_asked_ms;                                     /* next allowed */
+    const char *name; /* GOSSIP_NAME_MAX + 1 bytes, of who; empty when it is not known */
+    size_t waiting_head_size;
+
+    /* evidence.c: the newest of each sort, kept even when it does not change the state */
+    uint64_t epoch, incarnation;
+    const uint8_t *head; /* of said */
+    size_t head_size;
+    struct gossip_address address; /* announced; family 0: path */
+    bool leaving;
+    bool cloned;   /* its head says that another uses its key */
+    uint64_t ring; /* the key ring it uses: number and mark (ring.c) */
+    uint8_t ring_mark[8];
+    uint64_t accused_epoch, accused_incarnation; /* the highest at which it was suspected */
+    uint64_t down_epoch, down_incarnation;       /* the highest at which we held it dead */
+    struct member_id accuser;
+    bool visible_told; /* its rows are known to our caller */
+    bool resync;       /* an event was lost for want of memory: tell all again */
+    uint64_t down_since_ms, made_ms, evidence_sent_ms;
+    uint64_t head_told_ms; /* our head goes with answers to it again then */
+
+    /* contact */
+    uint64_t heard_ms;          /* its last answer to a ping of ours, or NEVER */
+    uint64_t fresh_epoch;       /* the epoch that answered, 0 none: it was proved alive */
+    struct gossip_address path; /* where its last proven packet came from */
+    bool path_proven;           /* its cookie came back; of a known member, signed by its key (proof.c) */
+    uint8_t echo[8];
+    uint64_t prove_ms; /* next time we may sign for it where we are */
+    struct allowances allowances;
+
+    /* own.c */
+    uint64_t known_sequence; /* of our log */
+    uint64_t known_incarnation;
+    uint64_t sent_sequence; /* the newest entry that was sent to it */
+    uint64_t resend_ms;     /* NEVER: nothing was sent that is not acknowledged, or it was sent often enough */
+    uint32_t resends;
+
+    struct suspicion suspicion;
+    uint64_t want_ms; /* repair.c: next time we may ask for its entries */
+
+    /* suspicion by this member of others */
+    struct {
+        struct member_id id;
+        uint64_t until_ms;
+    } accused[ACCUSED_MAX];
+
+    uint8_t waiting_head[HEAD_SIZE_MAX]; /* not checked yet: its key is not known */
+
+    bool has_grave;            /* its rows are not shown until they are as new as they were once */
+    struct registry *registry; /* of this epoch; NULL: nothing published. What is on its way: gossip->transfers */
+};
+
+/* quiet.c: a member with whom nothing is going on. */
+struct quiet {
+    union {
+        struct who *who;
+        struct member *awake;
+    };
+    struct statement *said;
+    struct registry *registry;
+    uint64_t known_sequence;
+    uint8_t echo[8];
+    uint32_t known_incarnation;
+    uint32_t heard; /* in QUIET_TICK_MS */
+    uint32_t place;
+    bool is_awake; /* all that is known of it is in *awake, and besides the place nothing is here */
+    bool path_proven, fresh;
+};
+
+#define MEMBERS_CHUNK 64u
+/* members.c: parts of one array, in this order; those of the first four are visible. Who was asked in this round of
+ * probes waits for the next. */
+enum member_part {
+    PART_ALIVE_ASKED,
+    PART_ALIVE_TO_ASK,
+    PART_SUSPECT_TO_ASK,
+    PART_SUSPECT_ASKED,
+    PART_ABSENT, /* down, or never verified and not refused */
+    PART_OTHER,
+    PART_COUNT
+};
+
+struct members {
+    struct quiet **chunks; /* MEMBERS_CHUNK each, by number */
+    size_t chunk_count;
+    uint32_t free;                           /* 1 + number, a list by quiet.place; 0: none */
+    uint32_t *awake;                         /* numbers */
+    uint32_t awake_count, awake_room, tired; /* the next one that may go to sleep */
+    struct member *spare;                    /* some records of those who went */
+    uint32_t spare_count;
+    struct directory directory;
+    uint32_t *places; /* numbers, in parts */
+    uint32_t part_end[PART_COUNT];
+    size_t count, room;
+    uint32_t *told; /* numbers of those with something to tell; they are awake */
+    uint32_t told_count;
+    size_t unverified;
+};
+
+/* ---- members.c ---- */
+/* Wakes it. NULL when it is not there, or memory is short. */
+struct member *members_find(struct gossip *gossip, const struct member_id *id);
+/* Finds, or makes an unverified one; NULL when full or memory is short. */
+struct member *members_make(struct gossip *gossip, const struct member_id *id);
+/* The same of somebody whom a third one spoke of; NULL for an unknown one while the roll is called, which brings it,
+ * and when the sender of the packet in hand speaks of too many. */
+struct member *members_meet(struct gossip *gossip, const struct member_id *id);
+void members_remove(struct gossip *gossip, struct member *member);
+void members_free(struct gossip *gossip);
+/* Brings all that is found by lists up to date with its fields. Cheap, and harmless when nothing has changed. */
+void members_changed(struct gossip *gossip, struct member *member);
+/* What is not up to date, for tests; NULL when nothing is. Walks over all. */
+const char *members_fault(const struct gossip *gossip);
+/* The next in the order of ids; NULL at the end. */
+struct member *members_after(struct gossip *gossip, const struct member_id *id);
+/* All of them, place below members.count, in no order that means anything. Removing one or a change of state moves
+ * others. The copy is used, and returned, for one that sleeps: not to be kept or changed. */
+const struct member *members_look(const struct gossip *gossip, size_t place, struct member *copy);
+const struct member *members_look_at(const struct gossip *gossip, uint32_t number, struct member *copy);
+/* The same by id: whoever is found, and in the order of ids. */
+const struct member *members_look_for(const struct gossip *gossip, const struct member_id *id, struct member *copy);
+const struct member *members_look_after(const struct gossip *gossip, const struct member_id *id, struct member *copy);
+/* Awake members, by an index below members.awake_count. */
+struct member *members_awake(const struct gossip *gossip, size_t index);
+/* Wakes it. NULL when memory is short. */
+struct member *members_at(struct gossip *gossip, size_t place);
+size_t members_place(const struct gossip *gossip, const struct member *member);
+/* Takes the reference. */
+void member_set_who(struct member *member, struct who *who);
+void member_set_said(struct member *member, struct statement *said);
+bool member_is_visible(const struct member *member); /* alive or suspect, verified, not ourselves */
+/* Alive and suspect, ourselves included. */
+uint32_t members_visible_count(const struct gossip *gossip);
+/* The visible others by index, NULL past the end; and the suspects among them. */
+struct member *members_visible(struct gossip *gossip, size_t index);
+uint32_t members_suspect_count(const struct gossip *gossip);
+struct member *members_suspect(struct gossip *gossip, size_t index);
+/* Up to want random visible others; skip may be NULL. */
+size_t members_pick(struct gossip *gossip, struct member **out, size_t want, const struct member *skip);
+/* A random one that is down or was never verified, NULL if there is none. */
+struct member *members_pick_absent(struct gossip *gossip);
+uint32_t members_absent_count(const struct gossip *gossip);
+/* A random visible one that was not yet asked in this round. */
+struct member *members_next_to_ask(struct gossip *gossip);
+/* Those with something to tell. */
+uint32_t members_told_count(const struct gossip *gossip);
+struct member *members_told(struct gossip *gossip, size_t index);
+struct member *members_of_timer(struct timer *timer);
+/* The earliest of its deadlines. */
+uint64_t member_deadline_ms(const struct gossip *gossip, const struct member *member);
+/* Where to send to it, family 0 if unknown. */
+struct gossip_address member_route(const struct member *member);
+bool id_equal(const struct member_id *a, const struct member_id *b);
+
+/* ---- quiet.c ---- */
+struct member *quiet_rise(struct gossip *gossip, uint32_t number); /* a new record; NULL when memory is short */
+void quiet_drop(struct gossip *gossip, struct member *member);
+struct member *quiet_wake(struct gossip *gossip, uint32_t number); /* NULL when memory is short */
+void quiet_read(const struct gossip *gossip, const struct quiet *quiet, uint32_t number, struct member *out);
+/* At the end of a call: who has nothing to do, beyond limits.awake_max, goes to sleep. Pointers to members end. */
+void quiet_settle(struct gossip *gossip);
+struct quiet *quiet_of(const struct members *members, uint32_t number);
+
+#endif
