@@ -1,8 +1,6 @@
 """Networks that pass TCP and drop UDP: brokers find each other, stay together, and go back to datagrams (P19)."""
-import time
-
 from clients import Paho
-from harness import PATIENCE_S, PATIENT_SUBACK, wait_until
+from harness import PATIENCE_S, PATIENT_SUBACK, holds, wait_until
 from weather import WeatherTest
 
 THREE = ("edge-1", "edge-2", "edge-3")
@@ -58,7 +56,7 @@ class NoUdp(WeatherTest):
         self.heard_everywhere(fed, hearers, b"before ")
         weather.set(no_udp="on")
         wait_until("all by link", lambda: self.all_by(fed, "link"), timeout_s=PATIENCE_S)
-        time.sleep(5)  # longer than a suspicion lasts
+        holds("nobody is held dead", lambda: self.deaths(fed) == [], 5)  # longer than a suspicion lasts
         self.heard_everywhere(fed, hearers, b"after ")
         self.assertEqual(self.deaths(fed), [])
         self.assertTrue(self.agree(fed))
