@@ -18,13 +18,7 @@ static error_t on_option(int key, char *value, struct argp_state *state) {
     struct wanted *wanted = state->input;
     switch (key) {
     case 'j': wanted->json = true; return 0;
-    case ARGP_KEY_ARG:
-        if (wanted->path != NULL) {
-            complain("%s: one word too many; name one file", value);
-            return EINVAL;
-        }
-        wanted->path = value;
-        return 0;
+    case ARGP_KEY_ARG: return options_one_file(&wanted->path, value);
     default: return ARGP_ERR_UNKNOWN;
     }
 }

@@ -106,3 +106,12 @@ bool options_parse(const struct argp *argp, int argc, char **argv, void *input, 
     *code = error == 0 ? EXIT_GOOD : EXIT_USAGE;
     return error == 0;
 }
+
+error_t options_one_file(const char **path, const char *value) {
+    if (*path != NULL) {
+        complain("%s: one word too many; name one file", value);
+        return EINVAL;
+    }
+    *path = value;
+    return 0;
+}

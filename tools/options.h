@@ -10,4 +10,7 @@
  * --help. */
 bool options_parse(const struct argp *argp, int argc, char **argv, void *input, int *code);
 
+/* For ARGP_KEY_ARG of a command that takes one file: EINVAL, and said, for a second one. */
+error_t options_one_file(const char **path, const char *value);
+
 #endif

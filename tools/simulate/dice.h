@@ -28,7 +28,7 @@ static inline uint64_t dice_next(struct dice *dice) {
 
 /* 0 to bound - 1; 0 for a bound of 0. */
 static inline uint64_t dice_below(struct dice *dice, uint64_t bound) {
-    return bound == 0 ? 0 : (dice_next(dice) >> 11) % bound;
+    return bound == 0 ? 0 : dice_next(dice) % bound;
 }
 
 /* 0 up to, but not, 1. */

@@ -304,47 +304,24 @@ static void read_counters(const void *node, struct gossip_counters *out) {
     *out = ml->counters;
 }
 
+#define BY_THE_RULES                                                                                                   \
+    .common_new = memberlist_common_new, .common_free = memberlist_common_free, .destroy = destroy,                    \
+    .set_bootstrap = set_bootstrap, .receive = receive, .deadline_ms = deadline_ms, .tick = tick,                      \
+    .next_datagram = next_datagram, .receive_frame = receive_frame, .next_frame = next_frame,                          \
+    .next_event = next_event, .row = row, .leave = leave, .left = left, .table_hash = table_hash,                      \
+    .read_counters = read_counters
+
 const struct strategy strategy_memberlist = {
     .name = "memberlist",
     .about = "memberlist's published rules: blind retransmission, whole state over TCP each 30 s",
-    .common_new = memberlist_common_new,
-    .common_free = memberlist_common_free,
     .create = create,
-    .destroy = destroy,
-    .set_bootstrap = set_bootstrap,
-    .receive = receive,
-    .deadline_ms = deadline_ms,
-    .tick = tick,
-    .next_datagram = next_datagram,
-    .receive_frame = receive_frame,
-    .next_frame = next_frame,
-    .next_event = next_event,
-    .row = row,
-    .leave = leave,
-    .left = left,
-    .table_hash = table_hash,
-    .read_counters = read_counters,
+    BY_THE_RULES,
 };
 
 /* As its users do who were hurt by partitions. */
 const struct strategy strategy_memberlist_joining = {
     .name = "memberlist-join",
     .about = "the same, and Join called on the bootstrap brokers every 30 s",
-    .common_new = memberlist_common_new,
-    .common_free = memberlist_common_free,
     .create = create_joining,
-    .destroy = destroy,
-    .set_bootstrap = set_bootstrap,
-    .receive = receive,
-    .deadline_ms = deadline_ms,
-    .tick = tick,
-    .next_datagram = next_datagram,
-    .receive_frame = receive_frame,
-    .next_frame = next_frame,
-    .next_event = next_event,
-    .row = row,
-    .leave = leave,
-    .left = left,
-    .table_hash = table_hash,
-    .read_counters = read_counters,
+    BY_THE_RULES,
 };
