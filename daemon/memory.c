@@ -48,7 +48,7 @@ static uint64_t least(uint64_t a, uint64_t b) {
 }
 
 /* The limits of a group and of those above it; path is cut on the way. */
-static uint64_t group_path_max(const char *root, const char *controller, const char *name, char path[PATH_MAX]) {
+static uint64_t group_path_max(const char *root, const char *controller, const char *name, char *path) {
     char file[2 * PATH_MAX];
     uint64_t max = UINT64_MAX;
     for (;;) {

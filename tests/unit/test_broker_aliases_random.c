@@ -42,7 +42,7 @@ static void come(unsigned who) {
     snprintf(id, sizeof id, "r%u", who);
     snprintf(properties, sizeof properties, "11 00000064 22 %04x 21 0008", takes);
     if (reader->packet_size_max > 0)
-        snprintf(properties + strlen(properties), 16, " 27 %08zx", reader->packet_size_max);
+        snprintf(properties + strlen(properties), 24, " 27 %08zx", reader->packet_size_max);
     client_connect_with(&world, &reader->client, version,
                         &(struct connect){.id = id, .resume = true, .properties = properties});
     say_subscribe(&reader->client, 99, "#", draw(3));

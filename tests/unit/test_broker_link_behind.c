@@ -48,7 +48,7 @@ static void short_of_memory_what_lasts_waits_at_the_peer(void **state) {
     world_settle(world);
     set_short(world, 1, true);
     for (int i = 0; i < 30; i++) {
-        char payload[8];
+        char payload[12];
         snprintf(payload, sizeof payload, "%d", i);
         client_publish(world, says, "t", payload, 1 + i % 2, i % 10 == 9);
         world_run(world, 500);

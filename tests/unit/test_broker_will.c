@@ -217,7 +217,7 @@ static void wills_of_a_crowd_reach_each_other_without_trouble(void **state) {
     (void)state;
 
     for (int i = 0; i < 20; i++) {
-        char id[8];
+        char id[16];
         snprintf(id, sizeof id, "c%d", i);
         client_connect_with(&world, &crowd[i], 5,
                             &(struct connect){.id = id, .keep_alive = 10, .will_topic = "will", .will_payload = id});

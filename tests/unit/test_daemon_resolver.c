@@ -246,7 +246,7 @@ static void all_addresses_of_all_names_are_given_and_numbers_at_once(void **stat
 /* P3: where a service has more than there is room for, the other names keep their places. */
 static void each_name_has_its_share_of_the_room(void **state) {
     (void)state;
-    static char ips[79][16];
+    static char ips[79][24];
     begin((const char *const[]){"many.example", "one.example", NULL});
     set_zone("many.example", "10.1.0.200", false);
     for (int i = 0; i < 70; i++) {

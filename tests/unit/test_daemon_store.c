@@ -185,7 +185,7 @@ static void damaged_page_is_found_at_the_start_and_the_file_left_as_it_is(void *
 
 /* The bytes of both files, on the heap. */
 static char *read_both(size_t *size) {
-    char path[128], *bytes = calloc(1, 1u << 20);
+    char path[160], *bytes = calloc(1, 1u << 20);
     assert_non_null(bytes);
     *size = 0;
     for (int i = 0; i < 2; i++) {

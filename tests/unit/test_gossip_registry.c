@@ -56,7 +56,7 @@ static void a_replica_folds_when_the_owner_does(void **unused) {
     struct fixture_replica replica = {0};
     fixture_init(&owner);
     for (int i = 0; i < 5; i++) {
-        char op[16];
+        char op[24];
         snprintf(op, sizeof op, "+row/%d", i);
         fixture_say(&owner, op);
         fixture_offer(&replica, &owner, (uint64_t)i + 1);

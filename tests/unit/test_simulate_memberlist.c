@@ -67,7 +67,7 @@ static struct few *few_new(void) {
     few->common = strategy_memberlist.common_new();
     few->now_ms = 1000;
     for (int i = 0; i < FEW; i++) {
-        char name[16];
+        char name[24];
         standin_init(&few->keys[i], &few->crypto, (uint32_t)i);
         snprintf(name, sizeof name, "broker-%d", i);
         struct gossip_options options = {.name = name,
