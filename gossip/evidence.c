@@ -299,10 +299,15 @@ void evidence_on_accuse(struct gossip *gossip, const struct message *message) {
         probe_member(gossip, member);
 }
 
+/* The accusation must reach it, and its refutation us, each perhaps at the second try. */
+static uint32_t suspicion_min_ms(const struct gossip *gossip, const struct member *member) {
+    return gossip->limits.suspicion_min_ms + (uint32_t)(4 * probe_extra_ms(gossip, member));
+}
+
 static void tick_suspect(struct gossip *gossip, struct member *member, bool in_partition) {
     struct suspicion *suspicion = &member->suspicion;
     if (gossip->now_ms <
-        suspicion_deadline_ms(suspicion, gossip->limits.suspicion_min_ms, members_visible_count(gossip)))
+        suspicion_deadline_ms(suspicion, suspicion_min_ms(gossip, member), members_visible_count(gossip)))
         return;
     /* It answered us since: whatever others see, it lives. The accusation is told again, since whoever should have
      * heard it may have been out of reach, and only its refutation ends it. */
@@ -334,7 +339,7 @@ uint64_t evidence_deadline_ms(const struct gossip *gossip, const struct member *
     switch (member->state) {
     case MEMBER_SUSPECT:
         if (!member->suspicion.running) return NEVER;
-        return suspicion_deadline_ms(&member->suspicion, gossip->limits.suspicion_min_ms,
+        return suspicion_deadline_ms(&member->suspicion, suspicion_min_ms(gossip, member),
                                      members_visible_count(gossip));
     case MEMBER_UNVERIFIED: return member->has_key ? NEVER : member->made_ms + UNVERIFIED_KEEP_MS;
     case MEMBER_DOWN:

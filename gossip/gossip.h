@@ -85,7 +85,7 @@ struct gossip_crypto {
 /* Zero means the default written beside it. */
 struct gossip_limits {
     uint32_t probe_interval_ms; /* 500 */
-    uint32_t probe_timeout_ms;  /* 200: then 3 indirect probes */
+    uint32_t probe_timeout_ms;  /* 200, longer where answers are known to take longer: then 3 indirect probes */
     uint32_t rumor_interval_ms; /* 200 */
     uint32_t suspicion_min_ms; /* 1,200: with no independent accuser three times that; the design's bar is death noticed
                                   in 3 s */

@@ -27,8 +27,11 @@ struct probe {
     uint64_t number; /* of the newest ping; 0 none outstanding */
     uint64_t sent_ms;
     uint64_t deadline_ms; /* NEVER when nothing is outstanding */
+    uint64_t first_ms;    /* when that number went the first time */
     uint8_t stage;        /* 1 direct, 2 indirect too */
     uint8_t helpers, nacks;
+    bool again;                     /* the number went more than once */
+    uint16_t rtt_ms, rtt_varies_ms; /* round trips by datagram, smoothed; 0: not known */
 };
 
 /* digest.c: what of a member is in the hashes. */

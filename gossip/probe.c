@@ -11,9 +11,34 @@
 #define SUSPECT_ASKED_BY 64u
 #define PARTITION_MAX_MS 60000u /* how long many suspects at once put off their eviction */
 #define YOUNG_MS 5000u          /* a member just heard of is asked again soon */
+#define PATIENCE_MAX 10u        /* an answer may take so many times the limit */
 
 static uint64_t patience(const struct gossip *gossip, uint64_t ms) {
     return ms * (gossip->awareness + 1);
+}
+
+/* How long an answer of this member may take on the network that we know it by: RFC 6298's estimate, and never less
+ * than the limit, so that a quick network is judged as before. */
+static uint64_t answer_ms(const struct gossip *gossip, const struct member *member) {
+    uint64_t least = gossip->limits.probe_timeout_ms, most = PATIENCE_MAX * least;
+    uint64_t ms = (uint64_t)member->probe.rtt_ms + 4u * member->probe.rtt_varies_ms;
+    return ms < least ? least : ms < most ? ms : most;
+}
+
+uint64_t probe_extra_ms(const struct gossip *gossip, const struct member *member) {
+    return answer_ms(gossip, member) - gossip->limits.probe_timeout_ms;
+}
+
+static void note_round_trip(struct probe *probe, uint64_t ms) {
+    uint32_t rtt = ms < UINT16_MAX ? (uint32_t)ms : UINT16_MAX;
+    if (probe->rtt_ms == 0) {
+        probe->rtt_ms = (uint16_t)rtt;
+        probe->rtt_varies_ms = (uint16_t)(rtt / 2);
+        return;
+    }
+    uint32_t off = rtt > probe->rtt_ms ? rtt - probe->rtt_ms : probe->rtt_ms - rtt;
+    probe->rtt_varies_ms = (uint16_t)((3u * probe->rtt_varies_ms + off) / 4);
+    probe->rtt_ms = (uint16_t)((7u * probe->rtt_ms + rtt) / 8);
 }
 
 void probe_look_well(struct gossip *gossip, bool well) {
@@ -22,7 +47,7 @@ void probe_look_well(struct gossip *gossip, bool well) {
 }
 
 static void write_ping(struct gossip *gossip, struct member *member, struct packet *packet) {
-    struct message ping = {.kind = MESSAGE_PING, .number = member->probe.number};
+    struct message ping = {.kind = MESSAGE_PING, .number = member->probe.number | member->probe.again};
     packet_add(gossip, packet, &ping);
     bool accused = member->accused_epoch == member->epoch && member->accused_incarnation >= member->incarnation &&
                    member->accused_epoch > 0;
@@ -36,10 +61,13 @@ static void write_ping(struct gossip *gossip, struct member *member, struct pack
     }
 }
 
+/* An unanswered number stays good, so that an answer slower than our patience still counts. It is even; with its last
+ * bit set it says that it was sent before, so that the answer to the first tells how long it took (Karn's problem). */
 static void draw_number(struct gossip *gossip, struct member *member) {
-    /* An unanswered number stays good, so that an answer slower than our patience still counts. */
+    member->probe.again = member->probe.number != 0;
+    if (!member->probe.again) member->probe.first_ms = gossip->now_ms;
     while (member->probe.number == 0)
-        member->probe.number = chance_next(&gossip->chance);
+        member->probe.number = chance_next(&gossip->chance) & ~UINT64_C(1);
     member->probe.sent_ms = gossip->now_ms;
 }
 
@@ -67,7 +95,7 @@ static void start(struct gossip *gossip, struct member *member) {
     member->probe.stage = 1;
     member->probe.helpers = member->probe.nacks = 0;
     member->probe.deadline_ms =
-        gossip->now_ms + patience(gossip, gossip->limits.probe_timeout_ms) + carrier_patience_ms(gossip, member);
+        gossip->now_ms + patience(gossip, answer_ms(gossip, member)) + carrier_patience_ms(gossip, member);
     members_changed(gossip, member);
 }
 
@@ -87,7 +115,7 @@ void probe_add_to_reply(struct gossip *gossip, struct member *member) {
     /* Also when it has just answered: what keeps it from being visible may be there to stay. */
     if (member->probe.sent_ms > 0 && gossip->now_ms < member->probe.sent_ms + ASK_AGAIN_MS) return;
     draw_number(gossip, member);
-    struct message ping_message = {.kind = MESSAGE_PING, .number = member->probe.number};
+    struct message ping_message = {.kind = MESSAGE_PING, .number = member->probe.number | member->probe.again};
     reply_add(gossip, &ping_message);
     gossip->counters.probes_sent++;
     if (!outstanding) start(gossip, member);
@@ -113,6 +141,8 @@ static void relay_answer(struct gossip *gossip, struct relay *relay, bool answer
 
 void probe_on_pong(struct gossip *gossip, uint64_t number) {
     struct member *sender = gossip->sender;
+    bool is_first = sender && number != 0 && number == sender->probe.number;
+    if (sender && number == (sender->probe.number | 1)) number = sender->probe.number;
     if (sender && number == sender->probe.number) carrier_heard(gossip);
     if (!sender || number == 0 || !gossip->authentic) return;
     carrier_answered(gossip, sender, number);
@@ -120,6 +150,7 @@ void probe_on_pong(struct gossip *gossip, uint64_t number) {
     if (relay->used && relay->number == number && id_equal(&relay->target, &sender->id))
         relay_answer(gossip, relay, true);
     if (sender->probe.number != number) return;
+    if (is_first && !gossip->over_link) note_round_trip(&sender->probe, gossip->now_ms - sender->probe.first_ms);
     succeed(gossip, sender, gossip->header->epoch);
     bool buried = sender->known && !member_is_visible(sender) && sender->down_epoch == sender->epoch &&
                   sender->down_incarnation >= sender->incarnation;
@@ -159,7 +190,7 @@ void probe_on_request(struct gossip *gossip, const struct message *message) {
     *relay = (struct relay){.used = true,
                             .number = numbered(gossip, (size_t)(relay - gossip->relays), RELAYS_MAX),
                             .origin_number = message->number,
-                            .deadline_ms = gossip->now_ms + gossip->limits.probe_timeout_ms,
+                            .deadline_ms = gossip->now_ms + answer_ms(gossip, target),
                             .origin = origin->id,
                             .target = target->id};
     gossip->relay_count++;
@@ -198,8 +229,10 @@ static void ask_helpers(struct gossip *gossip, struct member *member) {
     carrier_unanswered(gossip, member);
     member->probe.helpers = (uint8_t)count;
     member->probe.stage = 2;
-    member->probe.deadline_ms = gossip->now_ms + patience(gossip, (uint64_t)gossip->limits.probe_timeout_ms +
-                                                                      gossip->limits.probe_timeout_ms / 2);
+    /* By a helper it is two ways. */
+    member->probe.deadline_ms =
+        gossip->now_ms + patience(gossip, (uint64_t)gossip->limits.probe_timeout_ms +
+                                              gossip->limits.probe_timeout_ms / 2 + 2 * probe_extra_ms(gossip, member));
     members_changed(gossip, member);
     ping(gossip, member);
 }

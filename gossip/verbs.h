@@ -125,6 +125,8 @@ void probe_tick_member(struct gossip *gossip, struct member *member);
 void probe_tick(struct gossip *gossip);
 uint64_t probe_deadline_ms(const struct gossip *gossip);
 bool probe_in_partition(struct gossip *gossip);
+/* How much longer than the limit an answer may take, on the network that we know the member by. */
+uint64_t probe_extra_ms(const struct gossip *gossip, const struct member *member);
 void probe_look_well(struct gossip *gossip, bool well); /* Lifeguard's local health, one step */
 void probe_delay(struct gossip *gossip, uint64_t ms);   /* outstanding probes have so much longer */
 void probe_forget(struct gossip *gossip);               /* outstanding probes neither succeed nor fail */
