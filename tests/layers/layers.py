@@ -25,6 +25,7 @@ DOORS = {
     "auth": {"keys.h", "token.h", "trust.h", "seal.h", "signed_ring.h"},
     "daemon": {"node.h"},  # the node is what the simulator runs
     "tools": {"commands.h", "complain.h", "nearest.h", "options.h", "table.h"},
+    "tools/simulate": {"dice.h"},  # both simulators draw with the same dice
 }
 # Files that may look behind a door, and why: they play brokers that do not behave, and write packets by hand, or explain them.
 BEHIND_DOORS = {
@@ -41,7 +42,7 @@ USES = {
     "daemon": ("broker", "gossip", "auth"),
     "tools": ("broker", "gossip", "auth"),
     "tools/simulate": ("gossip", "tools"),
-    "tests/sim": ("broker", "gossip", "auth", "daemon"),
+    "tests/sim": ("broker", "gossip", "auth", "daemon", "tools/simulate"),
 }
 # The only edge between cores.
 SHARED = {"broker/topic.h"}
