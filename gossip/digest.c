@@ -72,8 +72,12 @@ uint64_t gossip_table_hash(const struct gossip *gossip) {
 
 /* ---- comparing with another ---- */
 
+struct message digest_of_all(const struct gossip *gossip) {
+    return (struct message){.kind = MESSAGE_DIGEST, .number = gossip->digest.all};
+}
+
 void digest_send(struct gossip *gossip, struct member *member) {
-    struct message digest = {.kind = MESSAGE_DIGEST, .number = gossip->digest.all};
+    struct message digest = digest_of_all(gossip);
     send_one(gossip, member, &digest);
 }
 
@@ -158,7 +162,7 @@ void digest_on_buckets(struct gossip *gossip, const uint8_t *hashes) {
 
 static bool is_in(const struct message *message, const struct member_id *id) {
     for (size_t at = 0; at < message->size; at += MESSAGE_VERSION_SIZE)
-        if (memcmp(message->bytes + at, id, sizeof *id) == 0) return true;
+        if (id_equal((const struct member_id *)(message->bytes + at), id)) return true;
     return false;
 }
 

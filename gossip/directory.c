@@ -4,10 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static uint32_t prefix_of(const struct member_id *id) {
-    return (uint32_t)id->bytes[0] << 24 | (uint32_t)id->bytes[1] << 16 | (uint32_t)id->bytes[2] << 8 | id->bytes[3];
-}
-
 static size_t home(const struct directory *directory, uint32_t prefix) {
     return (size_t)(((uint64_t)prefix * directory->size) >> 32);
 }
@@ -21,7 +17,7 @@ static int compare(const struct directory_slot *slot, struct directory_ids ids, 
 /* The first place, from its home on, that is empty or holds this id or a larger one. */
 static size_t seek(const struct directory *directory, struct directory_ids ids, const struct member_id *id,
                    int *order) {
-    uint32_t prefix = prefix_of(id);
+    uint32_t prefix = id_prefix(id);
     size_t at = home(directory, prefix);
     *order = 1;
     for (; at < directory->room && directory->slots[at].number != 0; at++) {
@@ -85,7 +81,7 @@ bool directory_add(struct directory *directory, struct directory_ids ids, const 
     while (directory->slots[end].number != 0)
         end++;
     memmove(directory->slots + at + 1, directory->slots + at, (end - at) * sizeof *directory->slots);
-    directory->slots[at] = (struct directory_slot){prefix_of(id), number + 1};
+    directory->slots[at] = (struct directory_slot){id_prefix(id), number + 1};
     directory->count++;
     return true;
 }
@@ -104,11 +100,26 @@ void directory_remove(struct directory *directory, struct directory_ids ids, con
 }
 
 uint32_t directory_after(const struct directory *directory, struct directory_ids ids, const struct member_id *id) {
+    size_t place = directory_place_after(directory, ids, id);
+    return directory_next(directory, &place);
+}
+
+size_t directory_place_after(const struct directory *directory, struct directory_ids ids, const struct member_id *id) {
     int order;
-    size_t at = seek(directory, ids, id, &order) + (order == 0);
-    while (at < directory->room && directory->slots[at].number == 0)
-        at++;
-    return at < directory->room ? directory->slots[at].number - 1 : DIRECTORY_NOBODY;
+    size_t at = seek(directory, ids, id, &order);
+    return at + (order == 0);
+}
+
+uint32_t directory_next(const struct directory *directory, size_t *place) {
+    while (*place < directory->room)
+        if (directory->slots[(*place)++].number != 0) return directory->slots[*place - 1].number - 1;
+    return DIRECTORY_NOBODY;
+}
+
+uint32_t directory_previous(const struct directory *directory, size_t *place) {
+    while (*place > 0)
+        if (directory->slots[--*place].number != 0) return directory->slots[*place].number - 1;
+    return DIRECTORY_NOBODY;
 }
 
 void directory_free(struct directory *directory) {

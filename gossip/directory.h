@@ -21,6 +21,10 @@ struct directory {
     size_t count;
 };
 
+static inline uint32_t id_prefix(const struct member_id *id) {
+    return (uint32_t)id->bytes[0] << 24 | (uint32_t)id->bytes[1] << 16 | (uint32_t)id->bytes[2] << 8 | id->bytes[3];
+}
+
 /* How the directory reads a member's id. */
 typedef const struct member_id *directory_id_of(const void *context, uint32_t number);
 struct directory_ids {
@@ -36,6 +40,12 @@ bool directory_add(struct directory *directory, struct directory_ids ids, const 
 void directory_remove(struct directory *directory, struct directory_ids ids, const struct member_id *id);
 /* Of those with a larger id the one with the smallest; DIRECTORY_NOBODY at the end. */
 uint32_t directory_after(const struct directory *directory, struct directory_ids ids, const struct member_id *id);
+/* A walk, until somebody is added or removed. A place is between two members; this one is before the first that has a
+ * larger id. The steps pass over one member and return its number, or DIRECTORY_NOBODY at the end. Before all others is
+ * place 0, behind them room. */
+size_t directory_place_after(const struct directory *directory, struct directory_ids ids, const struct member_id *id);
+uint32_t directory_next(const struct directory *directory, size_t *place);
+uint32_t directory_previous(const struct directory *directory, size_t *place);
 void directory_free(struct directory *directory);
 
 #endif

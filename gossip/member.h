@@ -13,6 +13,8 @@
 #include "gossip/suspicion.h"
 #include "gossip/timers.h"
 
+#include <string.h>
+
 #define ACCUSED_MAX 8u /* different members one accuser has accused lately */
 #define NEVER UINT64_MAX
 
@@ -183,18 +185,18 @@ void members_free(struct gossip *gossip);
 void members_changed(struct gossip *gossip, struct member *member);
 /* What is not up to date, for tests; NULL when nothing is. Walks over all. */
 const char *members_fault(const struct gossip *gossip);
-/* The next in the order of ids; NULL at the end. */
-struct member *members_after(struct gossip *gossip, const struct member_id *id);
 /* All of them, place below members.count, in no order that means anything. Removing one or a change of state moves
  * others. The copy is used, and returned, for one that sleeps: not to be kept or changed. */
 const struct member *members_look(const struct gossip *gossip, size_t place, struct member *copy);
 const struct member *members_look_at(const struct gossip *gossip, uint32_t number, struct member *copy);
-/* The same by id: whoever is found, and in the order of ids. */
+/* The same by id. */
 const struct member *members_look_for(const struct gossip *gossip, const struct member_id *id, struct member *copy);
-const struct member *members_look_after(const struct gossip *gossip, const struct member_id *id, struct member *copy);
+struct directory_ids members_ids(const struct members *members);
+const struct member_id *members_id_at(const struct members *members, uint32_t number);
 /* Awake members, by an index below members.awake_count. */
 struct member *members_awake(const struct gossip *gossip, size_t index);
-/* Wakes it. NULL when memory is short. */
+/* Each wakes it. NULL when memory is short. */
+struct member *members_wake_at(struct gossip *gossip, uint32_t number);
 struct member *members_at(struct gossip *gossip, size_t place);
 size_t members_place(const struct gossip *gossip, const struct member *member);
 /* Takes the reference. */
@@ -222,7 +224,35 @@ struct member *members_of_timer(struct timer *timer);
 uint64_t member_deadline_ms(const struct gossip *gossip, const struct member *member);
 /* Where to send to it, family 0 if unknown. */
 struct gossip_address member_route(const struct member *member);
-bool id_equal(const struct member_id *a, const struct member_id *b);
+
+static inline bool id_equal(const struct member_id *a, const struct member_id *b) {
+    uint64_t left[2], right[2];
+    memcpy(left, a, sizeof left);
+    memcpy(right, b, sizeof right);
+    return ((left[0] ^ right[0]) | (left[1] ^ right[1])) == 0;
+}
+
+/* More than own news goes to directly (limits.eager_members_max). */
+bool members_are_many(const struct gossip *gossip);
+
+/* ---- order.c: in the order of ids ---- */
+/* The next; NULL at the end. */
+struct member *members_after(struct gossip *gossip, const struct member_id *id);
+const struct member *members_look_after(const struct gossip *gossip, const struct member_id *id, struct member *copy);
+/* Over all that are behind this id, by number; DIRECTORY_NOBODY at the end. It ends when one comes or goes. */
+struct members_walk {
+    size_t place;
+};
+struct members_walk members_walk_after(const struct gossip *gossip, const struct member_id *id);
+uint32_t members_walk_next(const struct gossip *gossip, struct members_walk *walk);
+/* Of the one that was passed last: the first 4 bytes of its id, and whether it is behind this one. */
+uint32_t members_walk_prefix(const struct gossip *gossip, const struct members_walk *walk);
+bool members_walk_is_behind(const struct gossip *gossip, const struct members_walk *walk, const struct member_id *id);
+/* Alive or suspect, and not ourselves; without a look at its record. */
+bool members_walk_is_visible(const struct gossip *gossip, uint32_t number);
+/* The nearest behind and before us in the ring of ids that is alive and not suspect; NULL when nobody is. */
+struct member *members_successor(struct gossip *gossip);
+struct member *members_predecessor(struct gossip *gossip);
 
 /* ---- quiet.c ---- */
 struct member *quiet_rise(struct gossip *gossip, uint32_t number); /* a new record; NULL when memory is short */

@@ -9,12 +9,7 @@
 
 #define PICK_TRIES_MAX 64u
 
-bool id_equal(const struct member_id *a, const struct member_id *b) {
-    return memcmp(a, b, sizeof *a) == 0;
-}
-
-/* Awake, or woken. */
-static struct member *at_number(struct gossip *gossip, uint32_t number) {
+struct member *members_wake_at(struct gossip *gossip, uint32_t number) {
     struct quiet *quiet = quiet_of(&gossip->members, number);
     return quiet->is_awake ? quiet->awake : quiet_wake(gossip, number);
 }
@@ -26,27 +21,26 @@ static const struct member *look(const struct gossip *gossip, uint32_t number, s
     return copy;
 }
 
-static const struct member_id *id_of(const void *context, uint32_t number) {
-    const struct quiet *quiet = quiet_of(context, number);
+const struct member_id *members_id_at(const struct members *members, uint32_t number) {
+    const struct quiet *quiet = quiet_of(members, number);
     return quiet->is_awake ? &quiet->awake->id : &quiet->who->id;
 }
 
-static struct directory_ids ids_of(const struct members *members) {
+static const struct member_id *id_of(const void *context, uint32_t number) {
+    return members_id_at(context, number);
+}
+
+struct directory_ids members_ids(const struct members *members) {
     return (struct directory_ids){id_of, members};
 }
 
 struct member *members_find(struct gossip *gossip, const struct member_id *id) {
-    uint32_t number = directory_find(&gossip->members.directory, ids_of(&gossip->members), id);
-    return number == DIRECTORY_NOBODY ? NULL : at_number(gossip, number);
-}
-
-struct member *members_after(struct gossip *gossip, const struct member_id *id) {
-    uint32_t number = directory_after(&gossip->members.directory, ids_of(&gossip->members), id);
-    return number == DIRECTORY_NOBODY ? NULL : at_number(gossip, number);
+    uint32_t number = directory_find(&gossip->members.directory, members_ids(&gossip->members), id);
+    return number == DIRECTORY_NOBODY ? NULL : members_wake_at(gossip, number);
 }
 
 struct member *members_at(struct gossip *gossip, size_t place) {
-    return at_number(gossip, gossip->members.places[place]);
+    return members_wake_at(gossip, gossip->members.places[place]);
 }
 
 const struct member *members_look_at(const struct gossip *gossip, uint32_t number, struct member *copy) {
@@ -58,12 +52,7 @@ const struct member *members_look(const struct gossip *gossip, size_t place, str
 }
 
 const struct member *members_look_for(const struct gossip *gossip, const struct member_id *id, struct member *copy) {
-    uint32_t number = directory_find(&gossip->members.directory, ids_of(&gossip->members), id);
-    return number == DIRECTORY_NOBODY ? NULL : look(gossip, number, copy);
-}
-
-const struct member *members_look_after(const struct gossip *gossip, const struct member_id *id, struct member *copy) {
-    uint32_t number = directory_after(&gossip->members.directory, ids_of(&gossip->members), id);
+    uint32_t number = directory_find(&gossip->members.directory, members_ids(&gossip->members), id);
     return number == DIRECTORY_NOBODY ? NULL : look(gossip, number, copy);
 }
 
@@ -127,6 +116,10 @@ bool member_is_visible(const struct member *member) {
 
 uint32_t members_visible_count(const struct gossip *gossip) {
     return gossip->members.part_end[PART_SUSPECT_ASKED] + 1;
+}
+
+bool members_are_many(const struct gossip *gossip) {
+    return members_visible_count(gossip) - 1 > gossip->limits.eager_members_max;
 }
 
 struct member *members_visible(struct gossip *gossip, size_t index) {
@@ -218,7 +211,7 @@ uint32_t members_told_count(const struct gossip *gossip) {
 }
 
 struct member *members_told(struct gossip *gossip, size_t index) {
-    return at_number(gossip, gossip->members.told[index]);
+    return members_wake_at(gossip, gossip->members.told[index]);
 }
 
 /* With few members the time that a suspicion lasts depends on how many they are. */
@@ -250,7 +243,8 @@ static const char *member_fault(const struct gossip *gossip, uint32_t place, str
     enum member_part part = part_at(members, place);
     *id = member->id;
     if (quiet->place != place) return "a member does not know its place";
-    if (directory_find(&members->directory, ids_of(members), id) != number) return "a member is not found by its id";
+    if (directory_find(&members->directory, members_ids(members), id) != number)
+        return "a member is not found by its id";
     if (part_for(member, part) != part) return "a member is in the wrong part";
     if (timers_deadline_ms(&gossip->timers, &member->timer) != member_deadline_ms(gossip, member))
         return "a deadline is not the timer's";
@@ -272,9 +266,9 @@ const char *members_fault(const struct gossip *gossip) {
         if (fault) return fault;
     }
     size_t walked = 0;
-    for (uint32_t number; (number = directory_after(&members->directory, ids_of(members), &last)) != DIRECTORY_NOBODY;
-         walked++)
-        last = *id_of(members, number);
+    for (uint32_t number;
+         (number = directory_after(&members->directory, members_ids(members), &last)) != DIRECTORY_NOBODY; walked++)
+        last = *members_id_at(members, number);
     if (walked != members->count) return "the order of ids does not pass by all";
     return digest_fault(gossip);
 }
@@ -331,7 +325,7 @@ static struct member *add(struct gossip *gossip, const struct member_id *id) {
     struct quiet *quiet = quiet_of(members, number);
     struct member *member = quiet_rise(gossip, number);
     if (!member) return NULL;
-    if (!directory_add(&members->directory, ids_of(members), id, number)) {
+    if (!directory_add(&members->directory, members_ids(members), id, number)) {
         quiet->awake = member;
         quiet_drop(gossip, member);
         quiet->awake = NULL;
@@ -348,8 +342,8 @@ static struct member *add(struct gossip *gossip, const struct member_id *id) {
 
 struct member *members_make(struct gossip *gossip, const struct member_id *id) {
     struct members *members = &gossip->members;
-    uint32_t number = directory_find(&members->directory, ids_of(members), id);
-    if (number != DIRECTORY_NOBODY) return at_number(gossip, number);
+    uint32_t number = directory_find(&members->directory, members_ids(members), id);
+    if (number != DIRECTORY_NOBODY) return members_wake_at(gossip, number);
     if ((members->unverified >= UNVERIFIED_MAX || members->count >= gossip->limits.members_max) && !displace(gossip))
         return NULL;
     struct member *member = add(gossip, id);
@@ -400,7 +394,7 @@ void members_remove(struct gossip *gossip, struct member *member) {
     struct quiet *quiet = quiet_of(members, member->number);
     set_place(members, quiet->place, members->places[members->count]);
     members->part_end[PART_OTHER]--;
-    directory_remove(&members->directory, ids_of(members), &member->id);
+    directory_remove(&members->directory, members_ids(members), &member->id);
     who_unref(member->who);
     statement_unref(member->said);
     uint32_t number = member->number;

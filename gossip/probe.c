@@ -71,7 +71,9 @@ static void draw_number(struct gossip *gossip, struct member *member) {
     member->probe.sent_ms = gossip->now_ms;
 }
 
-static void ping_by(struct gossip *gossip, struct member *member, const struct gossip_address *to) {
+/* more, which may be NULL, goes in the same packet. */
+static void ping_by(struct gossip *gossip, struct member *member, const struct gossip_address *to,
+                    const struct message *more) {
     if (to->family == 0) return;
     draw_number(gossip, member);
     if (to->family != ADDRESS_LINK) carrier_asked(member);
@@ -79,16 +81,17 @@ static void ping_by(struct gossip *gossip, struct member *member, const struct g
     packet_begin(&packet, member, to);
     packet.dial = member->known && address_equal(to, &member->address); /* signed by its owner */
     write_ping(gossip, member, &packet);
+    if (more) packet_add(gossip, &packet, more);
     packet_end(gossip, &packet, false);
     gossip->counters.probes_sent++;
 }
 
 /* A suspect by both ways: one answer is enough. */
-static void ping(struct gossip *gossip, struct member *member) {
+static void ping(struct gossip *gossip, struct member *member, const struct message *more) {
     struct gossip_address to = member_route(member), link = carrier_address(&member->id);
-    ping_by(gossip, member, &to);
+    ping_by(gossip, member, &to, more);
     if (member->way.link && member->state == MEMBER_SUSPECT && to.family != ADDRESS_LINK)
-        ping_by(gossip, member, &link);
+        ping_by(gossip, member, &link, NULL);
 }
 
 static void start(struct gossip *gossip, struct member *member) {
@@ -100,14 +103,18 @@ static void start(struct gossip *gossip, struct member *member) {
 }
 
 void probe_by(struct gossip *gossip, struct member *member, const struct gossip_address *to) {
-    ping_by(gossip, member, to);
+    ping_by(gossip, member, to, NULL);
+    if (member->probe.deadline_ms == NEVER) start(gossip, member);
+}
+
+static void probe_with(struct gossip *gossip, struct member *member, const struct message *more) {
+    if (member->self) return;
+    ping(gossip, member, more);
     if (member->probe.deadline_ms == NEVER) start(gossip, member);
 }
 
 void probe_member(struct gossip *gossip, struct member *member) {
-    if (member->self) return;
-    ping(gossip, member);
-    if (member->probe.deadline_ms == NEVER) start(gossip, member);
+    probe_with(gossip, member, NULL);
 }
 
 void probe_add_to_reply(struct gossip *gossip, struct member *member) {
@@ -234,7 +241,7 @@ static void ask_helpers(struct gossip *gossip, struct member *member) {
         gossip->now_ms + patience(gossip, (uint64_t)gossip->limits.probe_timeout_ms +
                                               gossip->limits.probe_timeout_ms / 2 + 2 * probe_extra_ms(gossip, member));
     members_changed(gossip, member);
-    ping(gossip, member);
+    ping(gossip, member, NULL);
 }
 
 static void fail(struct gossip *gossip, struct member *member) {
@@ -246,6 +253,7 @@ static void fail(struct gossip *gossip, struct member *member) {
     if (member_is_visible(member)) {
         carrier_want(gossip, member, CARRIER_NEED_MS);
         evidence_suspect(gossip, member, &gossip->self->id);
+        gossip->next_probe_ms = gossip->now_ms; /* who is behind it in the ring has lost who asks it */
     } else if (member->known && member->state == MEMBER_UNVERIFIED && gossip->now_ms < member->made_ms + YOUNG_MS)
         probe_member(gossip, member);
 }
@@ -258,22 +266,19 @@ void probe_all(struct gossip *gossip) {
         if (member->state == MEMBER_ALIVE && member->probe.deadline_ms == NEVER) probe_member(gossip, member);
 }
 
-static struct member *successor(struct gossip *gossip) {
-    struct member_id zero = {{0}};
-    struct member *next = gossip->self;
-    for (size_t left = gossip->members.count; left > 0; left--) {
-        struct member *after = members_after(gossip, &next->id);
-        next = after ? after : members_after(gossip, &zero);
-        if (!next || next == gossip->self) return NULL;
-        if (member_is_visible(next)) return next;
-    }
-    return NULL;
+bool probe_next(struct gossip *gossip, const struct message *more) {
+    struct member *turn = members_next_to_ask(gossip);
+    if (!turn || turn->probe.deadline_ms != NEVER) return false;
+    bool told = more && carrier_reaches(gossip, turn);
+    probe_with(gossip, turn, told ? more : NULL);
+    return told;
 }
 
 static void probe_in_turn(struct gossip *gossip) {
-    struct member *turn = members_next_to_ask(gossip), *next = successor(gossip);
-    if (turn && turn->probe.deadline_ms == NEVER) probe_member(gossip, turn);
-    if (next && next != turn && next->probe.deadline_ms == NEVER) probe_member(gossip, next);
+    if (!members_are_many(gossip)) probe_next(gossip, NULL); /* else with a digest (repair.c) */
+    struct member *next = members_successor(gossip);
+    if (next && next->probe.deadline_ms == NEVER) probe_member(gossip, next);
+    watch_turn(gossip);
     gossip->next_probe_ms = gossip->now_ms + patience(gossip, gossip->limits.probe_interval_ms);
 }
 
@@ -313,10 +318,11 @@ void probe_tick(struct gossip *gossip) {
             relay_answer(gossip, &gossip->relays[i], false);
     if (gossip->now_ms >= gossip->next_hard_probe_ms) probe_suspects(gossip);
     if (gossip->now_ms >= gossip->next_probe_ms) probe_in_turn(gossip);
+    watch_tick(gossip);
 }
 
 uint64_t probe_deadline_ms(const struct gossip *gossip) {
-    uint64_t deadline = earlier(gossip->next_probe_ms, gossip->next_hard_probe_ms);
+    uint64_t deadline = earlier(earlier(gossip->next_probe_ms, gossip->next_hard_probe_ms), gossip->watch.due_ms);
     for (size_t i = 0, left = gossip->relay_count; left > 0; i++) {
         if (!gossip->relays[i].used) continue;
         deadline = earlier(deadline, gossip->relays[i].deadline_ms);

@@ -48,6 +48,7 @@ static void handle(struct gossip *gossip, const struct message *message) {
     case MESSAGE_PING: {
         struct message pong = {.kind = MESSAGE_PONG, .number = message->number};
         reply_add(gossip, &pong);
+        watch_heard(gossip);
         if (gossip->sender && !gossip->over_link && !address_equal(&gossip->sender->address, &gossip->source)) {
             struct message seen = {.kind = MESSAGE_SEEN_AT, .address = gossip->source};
             reply_add(gossip, &seen);

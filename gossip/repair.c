@@ -336,7 +336,9 @@ void repair_tick(struct gossip *gossip) {
     uint32_t interval = gossip->limits.anti_entropy_ms;
     gossip->next_sync_ms =
         gossip->now_ms + (uint64_t)interval * 3 / 4 + chance_below(&gossip->chance, interval / 2 + 1);
+    struct message digest = digest_of_all(gossip);
     struct member *other;
+    if (members_are_many(gossip) && probe_next(gossip, &digest)) return;
     if (members_pick(gossip, &other, 1, NULL) == 1) digest_send(gossip, other);
 }
 

@@ -95,21 +95,35 @@ static void go_on(struct gossip *gossip, const struct member_id *covered) {
 
 /* ---- asking ---- */
 
+static void store_prefix(uint8_t out[PREFIX_SIZE], uint32_t prefix) {
+    for (unsigned i = 0; i < PREFIX_SIZE; i++)
+        out[i] = (uint8_t)(prefix >> (24 - 8 * i));
+}
+
+static bool is_known(const struct gossip *gossip, uint32_t number) {
+    struct member copy;
+    if (members_walk_is_visible(gossip, number)) return true;
+    const struct member *member = members_look_at(gossip, number, &copy);
+    return (member->known || member->self) && member->head_size > 0;
+}
+
 /* Those known behind `after`, as many as have room; *until is how far they go. */
 static size_t name_known(struct gossip *gossip, uint8_t *names, struct member_id *until) {
     const struct roll *roll = &gossip->roll;
     size_t size = 0;
     *until = roll->wrapped ? roll->first : last_id;
-    struct member_id after = roll->after;
-    for (struct member *member; (member = members_after(gossip, &after)); after = member->id) {
-        if (memcmp(&member->id, until, sizeof *until) > 0) break;
-        if ((!member->known && !member->self) || member->head_size == 0) continue;
+    struct members_walk walk = members_walk_after(gossip, &roll->after);
+    uint32_t last = DIRECTORY_NOBODY;
+    for (uint32_t number; (number = members_walk_next(gossip, &walk)) != DIRECTORY_NOBODY;) {
+        if (members_walk_is_behind(gossip, &walk, until)) break;
+        if (!is_known(gossip, number)) continue;
         if (size == (size_t)NAMED_MAX * PREFIX_SIZE) {
-            *until = after;
+            *until = *members_id_at(&gossip->members, last);
             break;
         }
-        memcpy(names + size, member->id.bytes, PREFIX_SIZE);
+        store_prefix(names + size, members_walk_prefix(gossip, &walk));
         size += PREFIX_SIZE;
+        last = number;
     }
     return size;
 }
@@ -217,11 +231,19 @@ static void tell(struct gossip *gossip, struct member *member) {
     gossip->roll.serve_left--;
 }
 
-/* Whether the member is among those named from *at on; both go up in the order of ids. */
-static bool is_named(const struct message *message, size_t *at, const struct member *member) {
-    while (*at + PREFIX_SIZE <= message->size && memcmp(message->bytes + *at, member->id.bytes, PREFIX_SIZE) < 0)
+/* Whether an id that begins so is among those named from *at on; both go up in the order of ids. */
+static bool is_named(const struct message *message, size_t *at, uint32_t prefix) {
+    uint8_t bytes[PREFIX_SIZE];
+    store_prefix(bytes, prefix);
+    while (*at + PREFIX_SIZE <= message->size && memcmp(message->bytes + *at, bytes, PREFIX_SIZE) < 0)
         *at += PREFIX_SIZE;
-    return *at + PREFIX_SIZE <= message->size && memcmp(message->bytes + *at, member->id.bytes, PREFIX_SIZE) == 0;
+    return *at + PREFIX_SIZE <= message->size && memcmp(message->bytes + *at, bytes, PREFIX_SIZE) == 0;
+}
+
+/* Shown to others; not to itself. */
+static bool is_told(const struct gossip *gossip, uint32_t number) {
+    if (number == gossip->self->number) return digest_lists(gossip->self);
+    return members_walk_is_visible(gossip, number) && !(gossip->sender && number == gossip->sender->number);
 }
 
 static void on_question(struct gossip *gossip, const struct message *message) {
@@ -236,16 +258,20 @@ static void on_question(struct gossip *gossip, const struct message *message) {
         return;
     }
     size_t at = 0;
-    struct member *member;
-    for (;;) {
-        member = members_after(gossip, &answer.other);
-        if (!member || memcmp(&member->id, &message->other, sizeof member->id) > 0) {
+    struct members_walk walk = members_walk_after(gossip, &answer.other);
+    for (uint32_t number, last = DIRECTORY_NOBODY;; last = number) {
+        number = members_walk_next(gossip, &walk);
+        if (number == DIRECTORY_NOBODY || members_walk_is_behind(gossip, &walk, &message->other)) {
             answer.other = message->other;
             break;
         }
-        if (left == 0 || ++looked_at > LOOKED_AT_MAX) break;
-        answer.other = member->id;
-        if (member == gossip->sender || !digest_lists(member) || is_named(message, &at, member)) continue;
+        if (left == 0 || ++looked_at > LOOKED_AT_MAX) { /* at least one was passed */
+            answer.other = *members_id_at(&gossip->members, last);
+            break;
+        }
+        if (is_named(message, &at, members_walk_prefix(gossip, &walk)) || !is_told(gossip, number)) continue;
+        struct member *member = members_wake_at(gossip, number);
+        if (!member) continue;
         tell(gossip, member);
         left--;
     }

@@ -108,6 +108,12 @@ struct roll {
     uint64_t serve_ms;          /* until then */
 };
 
+/* watch.c: the member before us in the ring of ids, and until when it should have asked us; NEVER: there is none. */
+struct watch {
+    struct member_id id;
+    uint64_t due_ms;
+};
+
 struct relay {
     bool used;
     uint64_t number, origin_number, deadline_ms;
@@ -202,6 +208,7 @@ struct gossip {
 
     /* probe.c */
     uint64_t next_probe_ms, next_hard_probe_ms;
+    struct watch watch;
     uint32_t awareness; /* 0 is well; Lifeguard's local health */
     struct relay relays[RELAYS_MAX];
     uint32_t relay_count; /* in use */

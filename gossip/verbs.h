@@ -8,6 +8,7 @@
 void digest_changed(struct gossip *gossip, struct member *member);
 void digest_forget(struct gossip *gossip, struct member *member);
 const char *digest_fault(const struct gossip *gossip);
+struct message digest_of_all(const struct gossip *gossip);
 void digest_send(struct gossip *gossip, struct member *member);
 void digest_meet(struct gossip *gossip, struct member *member); /* it has just become visible */
 void digest_on_digest(struct gossip *gossip, uint64_t hash);
@@ -116,6 +117,8 @@ void lag_note_tick(struct gossip *gossip, uint64_t deadline_ms);
 /* ---- probe.c ---- */
 void probe_member(struct gossip *gossip, struct member *member);
 void probe_by(struct gossip *gossip, struct member *member, const struct gossip_address *to);
+/* The next of the round; more, which may be NULL, goes in the same packet. False if it did not. */
+bool probe_next(struct gossip *gossip, const struct message *more);
 void probe_all(struct gossip *gossip);
 void probe_add_to_reply(struct gossip *gossip, struct member *member);
 void probe_on_pong(struct gossip *gossip, uint64_t number);
@@ -130,6 +133,11 @@ uint64_t probe_extra_ms(const struct gossip *gossip, const struct member *member
 void probe_look_well(struct gossip *gossip, bool well); /* Lifeguard's local health, one step */
 void probe_delay(struct gossip *gossip, uint64_t ms);   /* outstanding probes have so much longer */
 void probe_forget(struct gossip *gossip);               /* outstanding probes neither succeed nor fail */
+
+/* ---- watch.c ---- */
+void watch_turn(struct gossip *gossip);
+void watch_heard(struct gossip *gossip); /* the packet in hand asks us whether we are there */
+void watch_tick(struct gossip *gossip);
 
 /* ---- own.c: our log ---- */
 bool own_sign_head(struct gossip *gossip);

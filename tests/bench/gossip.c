@@ -25,14 +25,16 @@
 
 #include "gossip/chance.h"
 #include "gossip/gossip.h"
+#include "gossip/message.h"
+#include "gossip/seal.h"
 #include "gossip/timers.h"
 #include "tools/simulate/standin.h"
 
-enum { SLOTS = 64, DELAY_MIN_MS = 1, DELAY_MAX_MS = 5, CHANGE_ROWS = 16 };
+enum { SLOTS = 64, DELAY_MIN_MS = 1, DELAY_MAX_MS = 5, CHANGE_ROWS = 16, KINDS = 64 };
 
 struct options {
-    uint32_t brokers, seconds, change_s, loss, awake_max;
-    bool private;
+    uint32_t brokers, seconds, settle_s, change_s, loss, awake_max;
+    bool private, kinds;
 };
 
 struct packet {
@@ -58,7 +60,7 @@ struct bench {
     struct timers timers;
     struct packet *slots[SLOTS], *last[SLOTS], *spare;
     struct chance chance;
-    uint64_t packets, bytes;
+    uint64_t packets, bytes, empty, messages[KINDS];
 };
 
 static struct gossip_address address_of(uint32_t number) {
@@ -72,10 +74,27 @@ static uint32_t number_of(const struct gossip_address *address) {
     return (uint32_t)address->ip[1] << 16 | (uint32_t)address->ip[2] << 8 | address->ip[3];
 }
 
+/* What is said, since nothing hides it: the seal of the bench adds a tag and no more. */
+static void count_kinds(struct bench *bench, const struct gossip_datagram *datagram) {
+    struct wire_in in;
+    struct packet_header header;
+    struct message message;
+    bool empty = true;
+    if (!bench->options.kinds) return;
+    wire_in_init(&in, datagram->bytes + 17, datagram->size - SEAL_OVERHEAD);
+    header_get(&in, &header);
+    while (message_get(&in, &message)) {
+        bench->messages[message.kind]++;
+        empty = false;
+    }
+    bench->empty += empty;
+}
+
 static void put(struct bench *bench, uint32_t from, const struct gossip_datagram *datagram) {
     uint32_t to = number_of(&datagram->to);
     bench->packets++;
     bench->bytes += datagram->size;
+    count_kinds(bench, datagram);
     if (to >= bench->options.brokers) return;
     if (bench->options.loss > 0 && chance_below(&bench->chance, 100) < bench->options.loss) return;
     struct packet *packet = bench->spare;
@@ -208,7 +227,7 @@ static uint32_t number_option(int argc, char **argv, int *at) {
 }
 
 static struct options read_options(int argc, char **argv) {
-    struct options options = {.brokers = 100, .seconds = 60};
+    struct options options = {.brokers = 100, .seconds = 60, .settle_s = 10};
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--brokers") == 0) {
             options.brokers = number_option(argc, argv, &i);
@@ -220,6 +239,10 @@ static struct options read_options(int argc, char **argv) {
             options.loss = number_option(argc, argv, &i);
         } else if (strcmp(argv[i], "--awake") == 0) {
             options.awake_max = number_option(argc, argv, &i);
+        } else if (strcmp(argv[i], "--settle") == 0) {
+            options.settle_s = number_option(argc, argv, &i);
+        } else if (strcmp(argv[i], "--kinds") == 0) {
+            options.kinds = true;
         } else if (strcmp(argv[i], "--private") == 0) {
             options.private = true;
         } else {
@@ -246,12 +269,14 @@ int main(int argc, char **argv) {
         run(&bench, bench.now_ms + 1000);
     printf("%u brokers know one another after %.0f s simulated, %.1f s of CPU, %.0f KiB sent by each\n", brokers,
            (double)(bench.now_ms - started_ms) / 1000, seconds_now() - began, (double)bench.bytes / brokers / 1024);
-    run(&bench, bench.now_ms + 10000);
+    run(&bench, bench.now_ms + bench.options.settle_s * 1000u);
     for (uint32_t i = 0; i < brokers && bench.options.change_s > 0; i++) {
         bench.brokers[i].next_change_ms = bench.now_ms + chance_below(&bench.chance, bench.options.change_s * 1000);
         touched(&bench, &bench.brokers[i]);
     }
     bench.packets = bench.bytes = 0;
+    memset(bench.messages, 0, sizeof bench.messages);
+    bench.empty = 0;
     began = seconds_now();
     measure(&bench);
     double real = seconds_now() - began, broker_seconds = (double)brokers * bench.options.seconds;
@@ -260,6 +285,9 @@ int main(int argc, char **argv) {
            real * 1e9 / (double)bench.packets);
     printf("per broker and second: %.1f datagrams, %.0f bytes\n", (double)bench.packets / broker_seconds,
            (double)bench.bytes / broker_seconds);
+    for (int kind = 0; kind < KINDS; kind++)
+        if (bench.messages[kind] > 0) printf("  kind %d: %.2f\n", kind, (double)bench.messages[kind] / broker_seconds);
+    if (bench.empty > 0) printf("  empty: %.2f\n", (double)bench.empty / broker_seconds);
     printf("%.0f bytes of memory for one member at one broker\n", (double)(mallinfo2().uordblks - alone) / members);
     for (uint32_t i = 0; i < brokers; i++)
         gossip_free(bench.brokers[i].gossip);

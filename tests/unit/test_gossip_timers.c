@@ -70,6 +70,12 @@ static void check_directory(unsigned bits, uint64_t seed) {
         while (after < COUNT && !there[after])
             after++;
         assert_int_equal(directory_after(&directory, ports, &ids[asked]), after < COUNT ? after : DIRECTORY_NOBODY);
+        size_t place = directory_place_after(&directory, ports, &ids[asked]);
+        uint32_t before = asked + 1;
+        while (before > 0 && !there[before - 1])
+            before--;
+        assert_int_equal(directory_previous(&directory, &place), before > 0 ? before - 1 : DIRECTORY_NOBODY);
+        if (before > 0) assert_int_equal(directory_next(&directory, &place), before - 1);
     }
     directory_free(&directory);
 }
