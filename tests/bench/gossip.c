@@ -1,14 +1,17 @@
 /* What gossip costs the core alone: many brokers in one process and one thread, on a virtual clock, with crypto that
  * costs nothing much. No faults, no checks: `hobnob simulate` has those.
  *
- *   bench_gossip [--brokers N] [--seconds N] [--changes SECONDS] [--private] [--loss PERCENT] [--awake N]
+ *   bench_gossip [--brokers N] [--seconds N] [--changes SECONDS] [--settle SECONDS] [--private] [--loss PERCENT]
+ *                [--awake N] [--kinds]
  *
  * --brokers    how many (100)
  * --seconds    how long to measure, simulated, once all know all (60)
  * --changes    each broker changes a row so often (0: never)
+ * --settle     how long to wait before that (10): for some minutes pairs that meet prove where they are
  * --private    nothing is shared between them, as if each ran alone
  * --loss       of datagrams
  * --awake      members that a broker keeps in a large record (limits.awake_max)
+ * --kinds      counts messages of each kind too
  *
  * It prints CPU time per simulated hour, nanoseconds per datagram (sending, receiving and the event that takes it
  * there), datagrams and bytes per broker and second, and the memory of one member at one broker. Where the time goes

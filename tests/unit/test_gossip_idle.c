@@ -24,7 +24,8 @@ static void who_is_idle_among_many_sends_five_datagrams_a_second(void **state) {
 
 /* The node that follows this one in the ring of ids, or the one before it. */
 static int beside(const struct net *net, int node, bool before) {
-    struct member *member = before ? members_predecessor(net->nodes[node].gossip) : members_successor(net->nodes[node].gossip);
+    struct member *member =
+        before ? members_predecessor(net->nodes[node].gossip) : members_successor(net->nodes[node].gossip);
     for (int i = 0; i < net->count; i++)
         if (net->nodes[i].gossip && id_equal(&net->nodes[i].gossip->self->id, &member->id)) return i;
     fail_msg("no neighbour");
