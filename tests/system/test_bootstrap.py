@@ -3,8 +3,10 @@ tests/unit/test_gossip_bootstrap.c and test_daemon_resolver.c; here is the syste
 import os
 import socket
 
-from clients import MosquittoSub, mosquitto_pub
-from harness import Namespace, SystemTest, inside, wait_until
+from clients import MosquittoSub, Paho, mosquitto_pub
+from harness import PATIENT_SUBACK, Namespace, Stopwatch, SystemTest, holds, inside, wait_until
+from storm import long_only
+from weather import FIVE, WeatherTest
 
 NAMES = ("edge-1", "edge-2", "edge-3")
 GROUP, GROUP_V6, PORT = "239.255.71.17", "ff15::4871:17", 7117
@@ -164,6 +166,52 @@ class Names(Lan):
         self.assertEqual(fed["edge-1"].members(), {"edge-1": "alive"})
         self.hosts("10.77.0.2 peers.example")
         fed.wait_alive()
+
+
+class OneAddress(WeatherTest):
+    """P3: five brokers that have never met and know one address, that of edge-1, which is one of them."""
+
+    def strangers(self):
+        fed, sky = self.under_weather(FIVE, limits=PATIENT_SUBACK, delay=5)
+        lines_of(fed, bootstrap=f"[10.77.0.1:{fed['edge-1'].port('peers')}]")
+        return fed
+
+    def all_hear_all(self, fed):
+        hearers = {name: self.closing(Paho(fed[name])) for name in FIVE}
+        for hearer in hearers.values():
+            hearer.subscribe("met/#", qos=1)
+        for name in FIVE:
+            self.closing(Paho(fed[name])).publish(f"met/{name}", name.encode(), 1)
+        wait_until("all hear all", lambda: all({bytes(p) for p in hearer.payloads()} == {name.encode() for name in FIVE} for hearer in hearers.values()))
+        wait_until("one table", lambda: len({broker.api("status")["table_hash"] for broker in fed}) == 1)
+
+    def test_all_start_at_the_same_moment(self):
+        fed = self.strangers()
+        watch = Stopwatch()
+        for broker in fed:
+            broker.spawn()
+        for broker in fed:
+            broker.wait_ready()
+        fed.wait_alive(timeout_s=5, watch=watch)
+        self.all_hear_all(fed)
+
+    def comes_late(self, seconds):
+        fed = self.strangers()
+        for name in FIVE[1:]:
+            fed[name].start()
+        holds("nobody is found", lambda: all(set(fed[name].members()) == {name} for name in FIVE[1:]), seconds)
+        watch = Stopwatch()
+        fed["edge-1"].start()
+        fed.wait_alive(timeout_s=5, watch=watch)
+        print(f"        the address all waited for was dead for {seconds:g} s: all have met {watch.seconds():.1f} s after it lived", flush=True)
+        self.all_hear_all(fed)
+
+    def test_the_address_is_dead_at_first(self):
+        self.comes_late(3)
+
+    @long_only
+    def test_the_address_is_dead_for_the_first_minute(self):
+        self.comes_late(60)
 
 
 class Remembered(SystemTest):

@@ -3,87 +3,11 @@
 HOBNOB_STORM_S is how long the bad weather of the longest test lasts, in seconds; from a minute on (tools/test --long) there are more losses and more cuts.
 """
 import itertools
-import os
 import time
-import unittest
 
-from clients import Paho
-from harness import PATIENT_SUBACK, Stopwatch, holds, wait_until
-from weather import FIVE, WeatherTest
-
-STORM_S = float(os.environ.get("HOBNOB_STORM_S", 5))
-long_only = unittest.skipUnless(STORM_S >= 60, "tools/test --long")
-# Dialling takes many round trips, so the first publications wait for the links longer than on a good network.
-SLOW_NETWORK = {**PATIENT_SUBACK, "replay_window_ms": 120_000}
-HEAL_S = 10.0
-
-
-class StormTest(WeatherTest):
-    def brew(self, **words):
-        """Five brokers, known to each other; each with a client that hears everything and one that speaks."""
-        self.fed, self.sky = self.under_weather(limits=SLOW_NETWORK)
-        self.fed.start()
-        self.sky.set(**words)
-        self.hearers = {name: self.closing(Paho(self.fed[name])) for name in FIVE}
-        self.speakers = {name: self.closing(Paho(self.fed[name])) for name in FIVE}
-        for hearer in self.hearers.values():
-            hearer.subscribe("storm/#", qos=2)
-        self.said = {(name, qos): 0 for name in FIVE for qos in (1, 2)}
-
-    def speak(self, names=FIVE):
-        """One publication of each QoS from each of these; nobody waits for the PUBACK."""
-        for name, qos in itertools.product(names, (1, 2)):
-            self.speakers[name].publish(f"storm/{name}/{qos}", b"%d" % self.said[name, qos], qos, wait=False)
-            self.said[name, qos] += 1
-
-    def heard(self, at, name, qos):
-        return [int(payload) for payload in self.hearers[at].payloads(f"storm/{name}/{qos}")]
-
-    def missing(self):
-        return {(at, name, qos): self.said[name, qos] - len(found) for at in FIVE for name, qos in self.said
-                if len(found := set(self.heard(at, name, qos))) < self.said[name, qos]}
-
-    def deaths(self):
-        return [line for broker in self.fed for line in broker.log_lines("member", "is down")]
-
-    def agree(self):
-        """All alive, with one table."""
-        states = [set(broker.members().values()) == {"alive"} for broker in self.fed]
-        return all(states) and len({broker.api("status")["table_hash"] for broker in self.fed}) == 1
-
-    def all_pairs(self, timeout_s=HEAL_S, watch=None, names=FIVE):
-        """Everybody hears what everybody says from now on."""
-        watch = watch or Stopwatch()
-        first = {key: count for key, count in self.said.items()}
-        open_pairs = {(at, name) for at, name in itertools.product(names, names)}
-        while open_pairs:
-            self.speak(names)
-            pause = time.monotonic() + 0.1
-            while open_pairs and time.monotonic() < pause:
-                open_pairs = {(at, name) for at, name in open_pairs if max(self.heard(at, name, 1), default=-1) < first[name, 1]}
-                time.sleep(0.01)
-            self.assertFalse(open_pairs and watch.seconds() > timeout_s, f"still deaf after {timeout_s} s: {sorted(open_pairs)}")
-        return watch.seconds()
-
-    def nothing_twice_at_qos_2(self):
-        for at, name in itertools.product(FIVE, FIVE):
-            found = self.heard(at, name, 2)
-            self.assertEqual(len(found), len(set(found)), f"QoS 2 from {name} at {at}")
-            self.assertEqual(found, sorted(found), f"order of QoS 2 from {name} at {at}")
-
-    def measure(self, seconds, step_s=0.25):
-        """Weather for so long, with everybody speaking; what gossip cost meanwhile, per broker."""
-        before = [broker.metrics() for broker in self.fed]
-        start, worst = time.monotonic(), 0
-        while time.monotonic() - start < seconds:
-            self.speak()
-            time.sleep(step_s)
-        took = time.monotonic() - start
-        after = [broker.metrics() for broker in self.fed]
-        grown = lambda name: sum(b[name] - a[name] for a, b in zip(before, after)) / len(before)
-        return {"kB/s": grown("hobnob_gossip_bytes_sent_total") / took / 1000, "datagrams/s": grown("hobnob_gossip_datagrams_sent_total") / took,
-                "probes failed": grown("hobnob_gossip_probes_failed_total"), "suspicions": grown("hobnob_gossip_suspicions_total"),
-                "refutations": grown("hobnob_gossip_refutations_total"), "deaths": len(self.deaths())}
+from harness import Stopwatch, holds, wait_until
+from storm import STORM_S, StormTest, long_only
+from weather import FIVE
 
 
 class BadWeather(StormTest):
@@ -109,22 +33,26 @@ class BadWeather(StormTest):
                 self.doCleanups()
 
 
+class PartitionInBadWeather(StormTest):
+    """The weather stays as it is; TCP itself takes seconds to get through it."""
+
+    def test_cut_and_healed_at_20_percent_loss_and_200_ms(self):
+        self.brew(loss=20, delay=200, jitter=20)
+        small, large = FIVE[:2], FIVE[2:]
+        self.all_pairs(60)
+        self.sky.part(small, large)
+        wait_until("each side misses the other", lambda: self.gone(small, large) and self.gone(large, small), 30)
+        for side in (small, large):
+            self.all_pairs(30, names=side)
+        self.heal("2 and 3 at 20 % loss and 200 ms", within_s=60)
+        for side in (small, large):
+            self.assertEqual(self.deaths(side), [], "nobody died but to the other side")
+
+
 class Partitions(StormTest):
     def setUp(self):
         self.brew(loss=2, delay=10, jitter=5)
         self.all_pairs(30)
-
-    def heal(self, what):
-        self.sky.mend()
-        watch = Stopwatch()
-        spoke = self.all_pairs(HEAL_S, watch)
-        wait_until("one table", self.agree, HEAL_S, watch)
-        print(f"        {what}: all hear all {spoke:.1f} s after the heal, one table after {watch.seconds():.1f} s", flush=True)
-        self.nothing_twice_at_qos_2()
-
-    def gone(self, here, there):
-        """here says that there are down; of the smaller part's own view only that they are not alive."""
-        return all(self.fed[name].members()[other] != "alive" for name in here for other in there)
 
     def test_two_and_three(self):
         small, large = FIVE[:2], FIVE[2:]
@@ -133,6 +61,14 @@ class Partitions(StormTest):
         for side in (small, large):
             self.all_pairs(2, names=side)
         self.heal("2 and 3")
+
+    def test_in_three(self):
+        sides = (FIVE[:2], FIVE[2:4], FIVE[4:])
+        self.sky.part(*sides)
+        wait_until("each side misses the others", lambda: all(self.gone(here, there) for here, there in itertools.permutations(sides, 2)), 15)
+        for side in sides:
+            self.all_pairs(2, names=side)
+        self.heal("in three")
 
     @long_only
     def test_one_alone(self):

@@ -90,6 +90,11 @@ class Weather:
         room.run("ip", "route", "replace", "default", "dev", "wire0")
         self.rooms[name] = (room, address)
 
+    def nat(self, name, address, shift=0):
+        """A router before the broker's host: it goes out under this address, with ports higher by shift, and only who it has spoken to
+        comes in. Again: the router was restarted, with another address or other ports."""
+        self.tell(f"nat {name} {address} {shift}")
+
     def close(self):
         if self.process.poll() is None:
             self.process.stdin.close()

@@ -11,8 +11,11 @@
  *   counts                       one line of JSON behind the "ok": a list with what happened from each to each
  *   reset                        counts from zero
  *   address NAME ADDRESS         packets to it come to NAME, and to nobody else
+ *   nat NAME ADDRESS SHIFT       a router before NAME: it goes out as ADDRESS with ports higher by SHIFT, and only who it
+ *                                has spoken to comes in. Again: the router was restarted, and knows no flow any more
  */
 #include "tests/weather/flight.h"
+#include "tests/weather/nat.h"
 #include "tests/weather/ports.h"
 #include "tests/weather/sky.h"
 
@@ -31,6 +34,7 @@
 
 struct weather {
     struct port ports[PORTS_MAX];
+    struct nat nats[PORTS_MAX];
     size_t count;
     struct sky skies[PORTS_MAX][PORTS_MAX]; /* from, to */
     struct flight flight;
@@ -66,12 +70,20 @@ static void send_to(struct weather *weather, size_t from, size_t to, uint8_t *by
 
 static void route(struct weather *weather, size_t from, uint8_t *bytes, size_t size) {
     struct ip_packet packet;
+    uint64_t now = now_us();
+    struct nat *nats = weather->nats;
+    if (nats[from].on && !nat_out(&nats[from], bytes, size, now)) return;
     if (!ip_read(bytes, size, &packet)) return;
     bool many = ip_is_for_many(&packet.to);
-    uint64_t now = now_us();
-    for (size_t to = 0; to < weather->count; to++)
-        if (to != from && (many || port_has_address(&weather->ports[to], &packet.to)))
+    for (size_t to = 0; to < weather->count; to++) {
+        if (to == from) continue;
+        if (nat_is_outside(&nats[to], &packet.to)) {
+            if (nat_in(&nats[to], bytes, size, now)) send_to(weather, from, to, bytes, size, &packet, now);
+            return;
+        }
+        if (!nats[to].on && (many || port_has_address(&weather->ports[to], &packet.to)))
             send_to(weather, from, to, bytes, size, &packet, now);
+    }
 }
 
 static void read_port(struct weather *weather, size_t from) {
@@ -142,6 +154,21 @@ static const char *give_address(struct weather *weather, const char *name, const
     return NULL;
 }
 
+static const char *put_behind_nat(struct weather *weather, const char *name, const char *text, const char *number) {
+    struct ip_address address;
+    char *end = NULL;
+    unsigned long shift = number ? strtoul(number, &end, 10) : 0;
+    if (!name || !text || !ip_parse(text, &address) || address.family != 4 || !end || *end != '\0' || shift > UINT16_MAX)
+        return "a name, an IPv4 address and a number up to 65535 are missing";
+    if (strcmp(name, "*") == 0) return "no such name";
+    for (size_t i = 0; i < weather->count; i++)
+        if (fits(weather, name, i)) {
+            nat_set(&weather->nats[i], &weather->ports[i].addresses[0], &address, (uint16_t)shift);
+            return NULL;
+        }
+    return "no such name";
+}
+
 static void print_counts(const struct weather *weather) {
     printf("ok [");
     for (size_t i = 0; i < weather->count; i++)
@@ -179,7 +206,8 @@ static const char *obey(struct weather *weather, char *line) {
     if (strcmp(verb, "set") == 0) return set(weather, first, second, save ? save : "", false);
     if (strcmp(verb, "clear") == 0) return set(weather, first, second, "", true);
     if (strcmp(verb, "address") == 0) return give_address(weather, first, second);
-    return "there are set, clear, counts, reset and address";
+    if (strcmp(verb, "nat") == 0) return put_behind_nat(weather, first, second, save ? save : "");
+    return "there are set, clear, counts, reset, address and nat";
 }
 
 /* False at the end of the input. */
