@@ -5,6 +5,7 @@
 #include <jansson.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 struct admin_options {
     const char *url; /* of the port, without a path */
@@ -33,10 +34,14 @@ struct admin_listing {
     const struct admin_column *columns;
     size_t column_count;
     bool only_these; /* else what more the broker sends follows */
+    void (*for_people)(
+        json_t *row); /* puts into a row what the table shows in the place of what programs get; or NULL */
 };
 int admin_list(int argc, char **argv, const struct admin_listing *listing);
 
 /* A value as a cell's text; freed by the caller. */
 char *admin_text(const json_t *value);
+/* "0.4 s", "12 s", "35 min", "5 h", "3 d". */
+void admin_duration(uint64_t ms, char out[24]);
 
 #endif

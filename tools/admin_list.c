@@ -1,3 +1,4 @@
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,6 +14,19 @@ char *admin_text(const json_t *value) {
     if (json_is_string(value)) return strdup(*json_string_value(value) != '\0' ? json_string_value(value) : "-");
     if (json_is_boolean(value)) return strdup(json_is_true(value) ? "yes" : "no");
     return json_dumps(value, JSON_COMPACT | JSON_ENCODE_ANY | JSON_REAL_PRECISION(6));
+}
+
+void admin_duration(uint64_t ms, char out[24]) {
+    if (ms < 10000)
+        snprintf(out, 24, "%.1f s", (double)ms / 1000);
+    else if (ms < 120000)
+        snprintf(out, 24, "%" PRIu64 " s", ms / 1000);
+    else if (ms < 2 * 3600000u)
+        snprintf(out, 24, "%" PRIu64 " min", ms / 60000);
+    else if (ms < 48 * 3600000u)
+        snprintf(out, 24, "%" PRIu64 " h", ms / 3600000);
+    else
+        snprintf(out, 24, "%" PRIu64 " d", ms / (24 * 3600000u));
 }
 
 static bool has(const struct admin_column *columns, size_t count, const char *field) {
@@ -62,6 +76,8 @@ static bool add_row(struct table *table, const json_t *row, const struct admin_c
 
 static bool print_rows(const struct admin_listing *listing, json_t *rows) {
     json_t *first = json_array_get(rows, 0);
+    for (size_t i = 0; listing->for_people != NULL && i < json_array_size(rows); i++)
+        listing->for_people(json_array_get(rows, i));
     struct admin_column columns[COLUMNS_MAX];
     size_t count = choose_columns(listing, first, columns);
     struct table *table = table_new();

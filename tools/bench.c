@@ -180,7 +180,7 @@ static const struct argp arguments = {
     "  hobnob bench --subscribers 100               one to many\n"
     "  hobnob bench --publishers 100                many to one\n"
     "  hobnob bench --rate 1000 --seconds 30        latency at a fixed rate\n"
-    "  hobnob bench --rate 1000 --subscriber-port 1884    and across to another broker\n"
+    "  hobnob bench --rate 1000 --subscriber-port 1884    across to another\n"
     "\nLatency is counted from before the write to after the read. Without --rate it says how long the window is, and "
     "not how fast the broker. Exit status 1 if a client was refused or cut off, or if messages of QoS 1 or 2 were "
     "lost.\n",

@@ -57,9 +57,12 @@ static const struct argp arguments = {
     "or copy it into the folder inbox of that broker's data_dir. Make the next one when \"hobnob members\" shows its "
     "number at all brokers that are up. One that is down meanwhile gets the ring over a link when it comes back.\n\n"
     "Example:\n"
-    "  hobnob key rotate --issuer issuer.key --gossip gossip.key --out gossip-1.ring\n"
-    "  hobnob key rotate --issuer issuer.key --gossip gossip-1.ring --out gossip-2.ring\n"
-    "  hobnob key rotate --issuer issuer.key --gossip gossip-2.ring --out gossip-3.ring\n",
+    "  hobnob key rotate --issuer issuer.key --gossip gossip.key \\\n"
+    "      --out gossip-1.ring\n"
+    "  hobnob key rotate --issuer issuer.key --gossip gossip-1.ring \\\n"
+    "      --out gossip-2.ring\n"
+    "  hobnob key rotate --issuer issuer.key --gossip gossip-2.ring \\\n"
+    "      --out gossip-3.ring\n",
     NULL,
     NULL,
     NULL};

@@ -26,6 +26,7 @@ int command_links(int argc, char **argv) {
         columns,
         sizeof columns / sizeof *columns,
         true,
+        NULL,
     };
     return admin_list(argc, argv, &listing);
 }

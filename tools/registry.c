@@ -12,6 +12,7 @@ int command_registry(int argc, char **argv) {
         columns,
         sizeof columns / sizeof *columns,
         false,
+        NULL,
     };
     return admin_list(argc, argv, &listing);
 }

@@ -10,8 +10,19 @@
 
 #define DEPTH_MAX 4
 
-static bool add_value(struct table *table, const char *title, const json_t *value) {
-    char *text = admin_text(value);
+/* "uptime_s": 93 is shown as uptime 93 s. */
+static char *value_text(char *title, const json_t *value) {
+    size_t size = strlen(title);
+    char text[24];
+    if (!json_is_integer(value) || json_integer_value(value) < 0 || size < 3 || strcmp(title + size - 2, " s") != 0)
+        return admin_text(value);
+    title[size - 2] = '\0';
+    admin_duration((uint64_t)json_integer_value(value) * 1000, text);
+    return strdup(text);
+}
+
+static bool add_value(struct table *table, char *title, const json_t *value) {
+    char *text = value_text(title, value);
     const char *cells[] = {title, text};
     bool good = text != NULL && table_add_row(table, cells);
     free(text);

@@ -147,7 +147,7 @@ class ManualPages(SystemTest):
 
     def test_options_of_hobnob_are_in_the_words_of_its_help(self):
         page = PAGES[2].read_text()
-        sections = {name: body for name, body in re.findall(r"^\.SS (.*)\n((?:(?!\.S[SH]).*\n)*)", page, re.M)}
+        sections = {plain(name): body for name, body in re.findall(r"^\.SS (.*)\n((?:(?!\.S[SH]).*\n)*)", page, re.M)}
         commands = set(re.findall(r"^  (\w+) +\S", run(HOBNOB, "--help").stdout, re.M))
         self.assertEqual({name.split()[0] for name in sections}, commands)
         for name, section in sections.items():
@@ -159,6 +159,13 @@ class ManualPages(SystemTest):
                              {option: text.rstrip(".") for option, text in shown.items()}, name)
             usage, text = re.match(r"Usage: (.*)\n((?:.+\n)+)", done.stdout).groups()
             self.assertIn(plain(usage) + " .PP " + plain(text), plain(section))
+
+    def test_examples_in_the_help_fit_into_a_terminal(self):
+        for name in re.findall(r"^\.SS (.*)$", PAGES[2].read_text(), re.M):
+            _, found, examples = run(HOBNOB, *plain(name).split(), "--help").stdout.partition("\nExample")
+            block = examples.partition("\n\n")[0].splitlines()[1:]
+            for line in block:  # what does not fit goes on at the beginning of the next line
+                self.assertRegex(line, r"^  .{0,76}$", name)
 
     def test_all_keys_and_limits_are_there(self):
         page = paragraphs(PAGES[1].read_text())

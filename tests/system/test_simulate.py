@@ -43,8 +43,13 @@ class Simulate(SystemTest):
         done = hobnob("simulate", "--quiet", plan, "--seed", "3", status=1)
         self.assertIn("BROKEN", done.stdout)
         self.assertEqual(done.stderr, f"hobnob: seed 3 broke; to see how: hobnob simulate {plan} --seed 3 --trace FILE\n")
-        found, done = self.simulated(plan, status=1)
+        found, done = self.simulated(plan, "--loss", "33.3333333%", "--duration", "4567ms", "--brokers", "3", status=1)
         self.assertRegex(found["broken"], "liveness")
+        told = re.search(r"to see how: hobnob (.*) --trace FILE$", done.stderr.strip())[1].split()
+        trace = self.folder() / "trace"
+        again = json.loads(hobnob(*told, "--quiet", "--json", "--trace", trace, status=1).stdout)["simulation"]
+        self.assertEqual((again["trace"], again["broken"]), (found["trace"], found["broken"]))
+        self.assertIn(found["broken"], trace.read_text().splitlines()[-1])
 
     def test_many_seeds_are_counted(self):
         done = hobnob("simulate", "--quiet", "--seeds", "3")
@@ -65,11 +70,15 @@ class Simulate(SystemTest):
         self.assertEqual(len(lines), 2, done.stderr)
         self.assertIn(f'{plan}:5: there is no broker or site "edge-9"', done.stderr)
         self.assertIn(f'{plan}:3: unknown key "durration" of the plan; write "duration"', done.stderr)
+        for text, said in (("sites: [{name: a, brokers: 2}, {name: b, brokers: 3, nat: true}]", "the first 3 brokers are everybody's bootstrap, and site b is behind NAT"),
+                           ("sites: [{name: a, brokers: 2}]\nload: {filter_size: 1000}", ":2: filter_size: 1000; write bytes, up to 250")):
+            plan.write_text(text)
+            self.assertIn(said, hobnob("simulate", plan, status=1).stderr)
         done = hobnob("simulate", self.folder() / "none.yaml", status=1)
         self.assertIn("cannot be read", done.stderr)
 
     def test_wrong_words_are_wrong_usage(self):
-        for arguments in (["--seeds", "0"], ["--loss", "2"], ["--strategy", "raft"], ["a.yaml", "b.yaml"], ["--datagrams"], ["--brokers", "1"]):
+        for arguments in (["--seeds", "0"], ["--loss", "2"], ["--strategy", "raft"], ["a.yaml", "b.yaml"], ["--datagrams"], ["--brokers", "1"], ["--seeds", "2", "--trace", "x"], ["--quiet", "--numbers"]):
             done = hobnob("simulate", *arguments, status=2)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 

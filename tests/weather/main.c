@@ -11,8 +11,8 @@
  *   counts                       one line of JSON behind the "ok": a list with what happened from each to each
  *   reset                        counts from zero
  *   address NAME ADDRESS         packets to it come to NAME, and to nobody else
- *   nat NAME ADDRESS SHIFT       a router before NAME: it goes out as ADDRESS with ports higher by SHIFT, and only who it
- *                                has spoken to comes in. Again: the router was restarted, and knows no flow any more
+ *   nat NAME ADDRESS SHIFT       a router before NAME: it goes out as ADDRESS with ports higher by SHIFT, and only who
+ * it has spoken to comes in. Again: the router was restarted, and knows no flow any more
  */
 #include "tests/weather/flight.h"
 #include "tests/weather/nat.h"
@@ -158,7 +158,8 @@ static const char *put_behind_nat(struct weather *weather, const char *name, con
     struct ip_address address;
     char *end = NULL;
     unsigned long shift = number ? strtoul(number, &end, 10) : 0;
-    if (!name || !text || !ip_parse(text, &address) || address.family != 4 || !end || *end != '\0' || shift > UINT16_MAX)
+    if (!name || !text || !ip_parse(text, &address) || address.family != 4 || !end || *end != '\0' ||
+        shift > UINT16_MAX)
         return "a name, an IPv4 address and a number up to 65535 are missing";
     if (strcmp(name, "*") == 0) return "no such name";
     for (size_t i = 0; i < weather->count; i++)

@@ -20,7 +20,7 @@
 #define PROGRESS_FROM_S 3.0 /* a run that takes longer says how far it is, */
 #define PROGRESS_EVERY_S 1.0
 
-enum { OPTION_SEEDS = 256, OPTION_TRACE, OPTION_DATAGRAMS, OPTION_STRATEGY };
+enum { OPTION_SEEDS = 256, OPTION_TRACE, OPTION_DATAGRAMS, OPTION_STRATEGY, OPTION_NUMBERS };
 
 static const struct argp_option options[] = {
     {"seed", 's', "N", 0, "Draw everything from this seed; the plan's, or 1, if not given", 0},
@@ -29,16 +29,23 @@ static const struct argp_option options[] = {
     {"brokers", 'b', "N", 0, "So many brokers, in the plan's proportion of sites", 1},
     {"loss", 'l', "SHARE", 0, "Loss of datagrams everywhere, such as 20%", 1},
     {"duration", 'd', "TIME", 0, "How long faults and load last, such as 10m", 1},
-    {"strategy", OPTION_STRATEGY, "NAME", 0, "The protocol that the brokers speak; hobnob if not given", 1},
+    {"strategy", OPTION_STRATEGY, "NAME", 0,
+     "The protocol that the brokers speak: hobnob (if not given), memberlist or memberlist-join, by memberlist's "
+     "published rules",
+     1},
     {"json", 'j', NULL, 0, "Print the result as JSON, for programs", 2},
     {"trace", OPTION_TRACE, "FILE", 0, "Write what happens to a file, a line each", 2},
     {"datagrams", OPTION_DATAGRAMS, NULL, 0, "Each datagram too (with --trace)", 2},
     {"quiet", 'q', NULL, 0, "No progress on standard error", 2},
+    {"numbers", OPTION_NUMBERS, NULL, 0,
+     "As the first word: no plan, but tables of figures, beside those of memberlist's published rules; "
+     "\"hobnob simulate --numbers --help\" has its options",
+     3},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 
 struct wanted {
-    const char *file, *trace_path;
+    const char *file, *trace_path, *loss_text, *duration_text;
     const struct strategy *strategy;
     uint64_t seed, seeds, brokers, duration_us;
     double loss;
@@ -76,8 +83,10 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case 'b': return set_count("brokers", text, 2, PLAN_BROKERS_MAX, &wanted->brokers);
     case 'l':
         wanted->has_loss = true;
+        wanted->loss_text = text;
         return set_text("loss", plan_parse_share(text, &wanted->loss), text, "a share, such as 20%");
     case 'd':
+        wanted->duration_text = text;
         return set_text("duration", plan_parse_us(text, &wanted->duration_us) && wanted->duration_us > 0, text,
                         "a time, such as 10m");
     case OPTION_STRATEGY: return set_strategy(wanted, text);
@@ -85,6 +94,9 @@ static error_t parse(int key, char *text, struct argp_state *state) {
     case OPTION_TRACE: wanted->trace_path = text; return 0;
     case OPTION_DATAGRAMS: wanted->datagrams = true; return 0;
     case 'q': wanted->quiet = true; return 0;
+    case OPTION_NUMBERS:
+        complain_usage("--numbers: has options of its own; write it first, hobnob simulate --numbers");
+        return EINVAL;
     case ARGP_KEY_ARG:
         if (wanted->file) {
             complain_usage("%s: one plan is enough; leave it out", text);
@@ -183,15 +195,15 @@ static bool run(const struct wanted *wanted, const struct plan *plan, FILE *trac
 
 /* How to see it again. */
 static void tell_again(const struct wanted *wanted, uint64_t seed) {
-    char again[600], loss[40] = "", brokers[40] = "", duration[40] = "";
-    if (wanted->has_loss) snprintf(loss, sizeof loss, " --loss %g", wanted->loss);
+    char brokers[40] = "";
     if (wanted->brokers > 0) snprintf(brokers, sizeof brokers, " --brokers %" PRIu64, wanted->brokers);
-    if (wanted->duration_us > 0)
-        snprintf(duration, sizeof duration, " --duration %gs", (double)wanted->duration_us / 1e6);
-    snprintf(again, sizeof again, "%s%s --seed %" PRIu64 "%s%s%s%s%s", wanted->file ? " " : "",
-             wanted->file ? wanted->file : "", seed, brokers, loss, duration, wanted->strategy ? " --strategy " : "",
-             wanted->strategy ? wanted->strategy->name : "");
-    complain("seed %" PRIu64 " broke; to see how: hobnob simulate%s --trace FILE", seed, again);
+    const char *parts[] = {
+        wanted->loss_text ? " --loss " : "",         wanted->loss_text ? wanted->loss_text : "",
+        wanted->duration_text ? " --duration " : "", wanted->duration_text ? wanted->duration_text : "",
+        wanted->strategy ? " --strategy " : "",      wanted->strategy ? wanted->strategy->name : ""};
+    complain("seed %" PRIu64 " broke; to see how: hobnob simulate%s%s --seed %" PRIu64 "%s%s%s%s%s%s%s --trace FILE",
+             seed, wanted->file ? " " : "", wanted->file ? wanted->file : "", seed, brokers, parts[0], parts[1],
+             parts[2], parts[3], parts[4], parts[5]);
 }
 
 static int run_one(const struct wanted *wanted, FILE *trace) {
@@ -258,10 +270,16 @@ int command_simulate(int argc, char **argv) {
         NULL};
     struct wanted wanted = {0};
     int code;
-    if (argc > 1 && strcmp(argv[1], "--numbers") == 0) return numbers_command(argc - 1, argv + 1);
+    if (argc > 1 && strcmp(argv[1], "--numbers") == 0) {
+        static char name[] = "hobnob simulate --numbers";
+        argv[1] = name;
+        return numbers_command(argc - 1, argv + 1);
+    }
     if (!options_parse(&argp, argc, argv, &wanted, &code)) return code;
     if (wanted.datagrams && !wanted.trace_path)
         return complain_usage("--datagrams: needs --trace FILE, where they are written");
+    if (wanted.seeds > 1 && wanted.trace_path)
+        return complain_usage("--trace: is of one run; write --seed N in place of --seeds");
     FILE *trace = wanted.trace_path ? fopen(wanted.trace_path, "w") : NULL;
     if (wanted.trace_path && !trace) {
         complain("%s: cannot be written: %s; write --trace with the path of a file", wanted.trace_path,

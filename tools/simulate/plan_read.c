@@ -11,6 +11,7 @@
 #include "tools/simulate/plan_faults.h"
 
 #define FILE_SIZE_MAX (1u << 20)
+#define FILTER_SIZE_MAX 250u
 #define KEY_COUNT(keys) (sizeof(keys) / sizeof *(keys))
 
 #define A_TIME "a time, such as 500ms, 2s, 10m or 24h"
@@ -184,6 +185,9 @@ static const struct plan_key load_keys[] = {
 static void read_load(struct plan_reader *reader, const struct plan_key *key, yaml_node_t *value) {
     (void)key;
     plan_read_keys(reader, value, "load", load_keys, KEY_COUNT(load_keys), &reader->plan->load);
+    if (reader->plan->load.filter_size > FILTER_SIZE_MAX)
+        plan_complain(reader, value, "filter_size: %u; write bytes, up to %u", reader->plan->load.filter_size,
+                      FILTER_SIZE_MAX);
 }
 
 static const struct plan_key gossip_keys[] = {
@@ -281,11 +285,14 @@ static void check(struct plan_reader *reader) {
     if (plan->slow_share > 0 && plan->slow_us == 0)
         plan_complain(reader, NULL, "slow_brokers needs slow_by; write slow_by: 2s");
     plan_spread(plan, (uint32_t)brokers);
-    if (plan->sites[0].nat != NAT_NONE)
-        plan_complain(reader, NULL,
-                      "the first brokers are everybody's bootstrap, and site %s is behind NAT; name a site with public "
-                      "addresses first",
-                      plan->sites[0].name);
+    for (uint32_t i = 0, broker = 0; i < plan->site_count && broker < plan->bootstrap_count; i++) {
+        if (plan->sites[i].nat != NAT_NONE)
+            plan_complain(reader, NULL,
+                          "the first %u brokers are everybody's bootstrap, and site %s is behind NAT; name sites with "
+                          "public addresses first, or write a smaller bootstrap",
+                          plan->bootstrap_count, plan->sites[i].name);
+        broker += plan->sites[i].brokers;
+    }
 }
 
 static void yaml_complaint(struct plan_reader *reader, const yaml_parser_t *parser) {
