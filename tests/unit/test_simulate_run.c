@@ -75,11 +75,13 @@ static void each_invariant_notices_what_is_made_wrong(void **state) {
         enum sabotage sabotage;
         const char *says;
     } cases[] = {
-        {SABOTAGE_ROW, ": I1: "},        {SABOTAGE_SEQUENCE, ": I2: "}, {SABOTAGE_DELETED, ": I3: "},
-        {SABOTAGE_SIGNATURE, ": I4: "},  {SABOTAGE_HIDDEN, ": I5: "},   {SABOTAGE_QUEUE, ": I6: "},
-        {SABOTAGE_SIZE, ": I7: "},       {SABOTAGE_AMPLIFY, ": I8: "},  {SABOTAGE_SELF, ": I9: "},
-        {SABOTAGE_EVIDENCE, ": I10: "},  {SABOTAGE_ADDRESS, ": I11: "}, {SABOTAGE_STORM, ": P20: "},
-        {SABOTAGE_DISAGREE, "liveness"},
+        {SABOTAGE_ROW, ": I1: "},        {SABOTAGE_SEQUENCE, ": I2: "},
+        {SABOTAGE_DELETED, ": I3: "},    {SABOTAGE_SIGNATURE, ": I4: "},
+        {SABOTAGE_HIDDEN, ": I5: "},     {SABOTAGE_QUEUE, ": I6: "},
+        {SABOTAGE_SIZE, ": I7: "},       {SABOTAGE_AMPLIFY, ": I8: "},
+        {SABOTAGE_SELF, ": I9: "},       {SABOTAGE_EVIDENCE, ": I10: "},
+        {SABOTAGE_ADDRESS, ": I11: "},   {SABOTAGE_STORM, ": P20: "},
+        {SABOTAGE_DISAGREE, "liveness"}, {SABOTAGE_SPIN, "a daemon would spin"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plan plan;

@@ -298,6 +298,11 @@ void invariants_before(struct world *world, struct broker *broker) {
             broker->name, sizes.members, sizes.members_unverified, sizes.datagrams, sizes.relays, sizes.strangers);
 }
 
+void invariants_after_tick(struct world *world, struct broker *broker, uint64_t now_ms) {
+    if (broker->strategy->deadline_ms(broker->node) <= now_ms || sabotaged(world, broker, SABOTAGE_SPIN))
+        world_break(world, "%s ticks and its deadline does not move: a daemon would spin", broker->name);
+}
+
 void invariants_on_datagram(struct world *world, struct broker *broker, const struct gossip_datagram *datagram) {
     size_t size = sabotaged(world, broker, SABOTAGE_SIZE) ? GOSSIP_DATAGRAM_MAX + 1 : datagram->size;
     struct gossip_address to = sabotaged(world, broker, SABOTAGE_AMPLIFY) ? network_victim(0) : datagram->to;

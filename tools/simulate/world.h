@@ -88,6 +88,7 @@ enum sabotage {
     SABOTAGE_EVIDENCE,  /* evidence is forgotten */
     SABOTAGE_ADDRESS,   /* two live brokers at one address */
     SABOTAGE_STORM,     /* a broker sends without end */
+    SABOTAGE_SPIN,      /* a tick does not move the deadline */
     SABOTAGE_DISAGREE   /* a broker's table differs for good */
 };
 
@@ -210,6 +211,7 @@ void invariants_on_arrival(struct world *world, struct broker *broker, const str
 void invariants_on_event(struct world *world, struct broker *broker, const struct gossip_event *event);
 /* What it has queued, before it is taken. */
 void invariants_before(struct world *world, struct broker *broker);
+void invariants_after_tick(struct world *world, struct broker *broker, uint64_t now_ms);
 void invariants_check(struct world *world, struct broker *broker);
 void invariants_poll(struct world *world); /* what takes time to be wrong */
 
