@@ -1,14 +1,15 @@
 #!/usr/bin/python3
-"""Breaks broker/ in one place at a time, and sees whether a unit test fails.
+"""Breaks a core in one place at a time, and sees whether a unit test fails.
 
     mutate.py                    400 faults, chosen by seed 1, in what serves clients
+    mutate.py --core gossip      in what decides who is there and what they say
     mutate.py --count N --seed S
-    mutate.py FILE.c...          only in these files of broker/; --count 0: all faults there are
+    mutate.py FILE.c...          only in these files of the core; --count 0: all faults there are
 
 A fault is a comparison turned round or off by one, a condition that always or never holds, a check, call or assignment left out, a wrong
 reason code, number or flag. One that the compiler refuses, or makes the same code of, is none. Those that no test sees are listed: each is
 a test that is missing, or changes nothing that anybody could see. Tests whose allocations fail (_oom) are asked about those that the others
-let live. Builds in build/mutate (--build DIR). The last line is a count; the exit status is 1 if more than an eighth live.
+let live. Builds in build/mutate-CORE (--build DIR). The last line is a count; the exit status is 1 if more than an eighth live.
 """
 import argparse
 import concurrent.futures
@@ -28,6 +29,10 @@ SERVES_CLIENTS = ("acks.c admission.c aliases_out.c broker.c client.c delivery.c
                   "limits.c message.c mqtt.c mqtt_encode.c on_ack.c on_auth.c on_connect.c on_disconnect.c on_publish.c on_subscribe.c "
                   "on_unsubscribe.c output.c partial.c props.c rates.c reader.c received.c retained.c route.c routes.c session.c share.c share_deliver.c "
                   "shows.c subs.c sys.c timers.c topic.c tree.c tree_walk.c welcome.c").split()
+# Its unit tests are whole federations: a fault that none of them sees costs a minute.
+DECIDES = ("catchup.c checkpoint.c cover_choose.c cover_merge.c cover_path.c cover_split.c cover_traffic.c digest.c evidence.c graves.c holdings.c "
+           "identity.c levels.c own_life.c probe.c quiet.c registry.c rejoin.c repair.c roll.c rowset.c suspicion.c transfer.c").split()
+CORES = {"broker": SERVES_CLIENTS, "gossip": DECIDES}
 
 # ---- faults ----
 
@@ -78,8 +83,8 @@ def faults_of_line(line):
             yield line[:at + 3] + f"({value})" + line[at + 3 + len(condition):]
 
 
-def faults_of(name):
-    lines = (ROOT / "broker" / name).read_text().split("\n")
+def faults_of(core, name):
+    lines = (ROOT / core / name).read_text().split("\n")
     inside = False  # of a comment
     for number, line in enumerate(lines):
         if not inside:
@@ -102,13 +107,16 @@ def must(command):
 
 
 class House:
-    """The broker as it is, and its tests."""
+    """The core as it is, and its tests."""
 
-    def __init__(self, build):
-        self.build = build
+    def __init__(self, core, build):
+        self.core, self.build = core, build
         (build / "objects").mkdir(parents=True, exist_ok=True)
-        sources = sorted((ROOT / "broker").glob("*.c"))
-        tests = sorted((ROOT / "tests/unit").glob("test_broker_*.c"))
+        sources = sorted((ROOT / core).glob("*.c"))
+        if core != "broker":
+            sources.append(ROOT / "broker/topic.c")  # all that the other cores know of it
+        self.sources = [source.name for source in sources]
+        tests = sorted((ROOT / "tests/unit").glob(f"test_{core}_*.c"))
         jobs = [["gcc", *FLAGS, "-c", source, "-o", self.object(source.name)] for source in sources]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(must, jobs))
@@ -123,22 +131,22 @@ class House:
             if run([build / path.stem], timeout=300).returncode:
                 sys.exit(f"{path.stem} fails as it is")
             self.seconds[path.stem] = time.monotonic() - begin
-        self.kills = {name: {} for name in os.listdir(ROOT / "broker")}  # by file: which tests have seen its faults
+        self.kills = {name: {} for name in self.sources}  # by file: which tests have seen its faults
 
     def object(self, name):
         return self.build / "objects" / (name[:-2] + ".o")
 
     def objects(self, changed=None, other=None):
-        return [other if path.name == changed else self.object(path.name) for path in sorted((ROOT / "broker").glob("*.c"))]
+        return [other if name == changed else self.object(name) for name in self.sources]
 
     def link(self, folder, changed=None, other=None):
-        must(["gcc", "-shared", "-fsanitize=address", "-o", folder / "libbroker.so", *self.objects(changed, other), "-lmsgpackc"])
+        must(["gcc", "-shared", "-fsanitize=address", "-o", folder / "libcore.so", *self.objects(changed, other), "-lmsgpackc"])
 
     def build_test(self, path):
         base = ["gcc", *FLAGS, path, "-o", self.build / path.stem]
         if path.stem.endswith("_oom"):
             return
-        must([*base, f"-L{self.build}", "-lbroker", "-lcmocka", f"-Wl,-rpath,{self.build},--enable-new-dtags"])
+        must([*base, f"-L{self.build}", "-lcore", "-lcmocka", f"-Wl,-rpath,{self.build},--enable-new-dtags"])
 
     def order(self, name):
         """Those that have seen faults of this file first, then the quick ones."""
@@ -164,7 +172,7 @@ def fails(command, seconds, **more):
 def try_fault(house, folder, fault):
     """"none" if it is no fault; else the test that saw it, or ""."""
     name, number, other = fault
-    lines = (ROOT / "broker" / name).read_text().split("\n")
+    lines = (ROOT / house.core / name).read_text().split("\n")
     lines[number] = other
     source, result = folder / name, folder / "changed.o"
     source.write_text("\n".join(lines))
@@ -184,16 +192,17 @@ def try_fault(house, folder, fault):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", metavar="FILE.c")
+    parser.add_argument("--core", choices=CORES, default="broker")
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--build", type=Path, default=ROOT / "build/mutate")
+    parser.add_argument("--build", type=Path, default=None)
     options = parser.parse_args()
-    strange = [name for name in options.files if not (ROOT / "broker" / name).is_file()]
+    strange = [name for name in options.files if not (ROOT / options.core / name).is_file()]
     if strange:
-        parser.error(f"there is no broker/{strange[0]}")
-    every = [fault for name in options.files or SERVES_CLIENTS for fault in faults_of(name)]
+        parser.error(f"there is no {options.core}/{strange[0]}")
+    every = [fault for name in options.files or CORES[options.core] for fault in faults_of(options.core, name)]
     random.Random(options.seed).shuffle(every)
-    house = House(options.build.resolve())
+    house = House(options.core, (options.build or ROOT / f"build/mutate-{options.core}").resolve())
     folders = queue.SimpleQueue()
     for worker in range(os.cpu_count()):
         folder = house.build / f"worker-{worker}"
@@ -219,7 +228,7 @@ def main():
                 if seen_by:
                     continue
                 alive.append(name)
-                was = (ROOT / "broker" / name).read_text().split("\n")[number]
+                was = (ROOT / options.core / name).read_text().split("\n")[number]
                 print(f"ALIVE   {name}:{number + 1}\n    was {was.strip()}\n    is  {other.strip()}", flush=True)
     print(f"seed {options.seed}: of {killed + len(alive)} faults {killed} were seen")
     good = killed * 8 >= (killed + len(alive)) * 7
