@@ -15,6 +15,7 @@ struct forger {
     struct gossip_address address; /* of the forger */
     /* What came back to that address. */
     unsigned count[64]; /* messages by kind */
+    unsigned told;      /* heads of the one whose id it uses */
     uint64_t ping;      /* the last number asked */
     uint64_t bytes;
 };
@@ -40,6 +41,9 @@ static inline void forger_read(struct forger *forger, const struct gossip_datagr
     while (message_get(&in, &message)) {
         forger->count[message.kind % 64]++;
         if (message.kind == MESSAGE_PING) forger->ping = message.number;
+        struct head head;
+        forger->told += message.kind == MESSAGE_HEAD && head_read(message.bytes, message.size, &head) &&
+                        memcmp(&head.id, &forger->header.id, sizeof head.id) == 0;
     }
 }
 

@@ -21,6 +21,7 @@ struct fixture_owner {
 struct fixture_replica {
     struct registry *registry;
     struct transfers transfers;
+    struct registry_watch watch; /* told of its rows; zeros: nobody */
 };
 
 static inline void fixture_init(struct fixture_owner *owner) {
@@ -83,7 +84,7 @@ static inline enum registry_result fixture_offer_bytes(struct fixture_replica *r
                                                        size_t size) {
     struct entry entry;
     assert_true(entry_read(bytes, size, &entry));
-    return transfers_entry(&replica->transfers, &replica->registry, rules, &entry, bytes, size, &fixture_nobody);
+    return transfers_entry(&replica->transfers, &replica->registry, rules, &entry, bytes, size, &replica->watch);
 }
 
 static inline enum registry_result fixture_offer(struct fixture_replica *replica, const struct fixture_owner *owner,
@@ -97,7 +98,7 @@ static inline enum registry_result fixture_offer_head(struct fixture_replica *re
     struct head head;
     uint8_t bytes[HEAD_SIZE_MAX];
     size_t size = fixture_head(owner, &head, bytes);
-    return transfers_head(&replica->transfers, &replica->registry, &owner->rules, &head, bytes, size, &fixture_nobody);
+    return transfers_head(&replica->transfers, &replica->registry, &owner->rules, &head, bytes, size, &replica->watch);
 }
 
 static inline uint64_t fixture_chunks(const struct fixture_owner *owner) {
@@ -116,7 +117,7 @@ static inline enum registry_result fixture_offer_chunk(struct fixture_replica *r
                               .size = chunk.size,
                               .proof = chunk.proof,
                               .proof_size = chunk.proof_size};
-    return transfers_chunk(&replica->transfers, &replica->registry, &owner->rules, &message, &fixture_nobody);
+    return transfers_chunk(&replica->transfers, &replica->registry, &owner->rules, &message, &replica->watch);
 }
 
 static inline bool fixture_same_rows(const struct rowset *a, const struct rowset *b) {

@@ -2,6 +2,8 @@
  * had. */
 #include "tests/unit/gossip_net.h"
 
+#include "gossip/inspect.h"
+
 #define ROWS 480
 #define ROW_SIZE 600u
 
@@ -47,6 +49,14 @@ static struct net *filled(int running, int count, uint64_t seed) {
 }
 
 /* P25 */
+static int begun_of(const struct net *net, int owner) {
+    struct member_id id = net_id(net, owner);
+    int begun = 0;
+    for (int i = 0; i < net->count; i++)
+        begun += i != owner && (rows_at(net, i) > 0 || gossip_inspect_staged(net->nodes[i].gossip, &id) > 0);
+    return begun;
+}
+
 static void large_checkpoint_comes_over_a_link(void **state) {
     (void)state;
     struct net *net = filled(3, 4, 1);
@@ -90,6 +100,7 @@ static void those_who_come_at_once_are_served_by_turns(void **state) {
     uint64_t second_ms = net->now_ms, sent = counters_of(net, 0).link_bytes_sent, most = 0;
     while (!net_agreed(net) && net->now_ms < start_ms + 120000) {
         net_run(net, 100);
+        if (net->now_ms < start_ms + 2000) assert_in_range(begun_of(net, 0), 0, 2);
         if (net->now_ms < second_ms + 1000) continue;
         uint64_t now_sent = counters_of(net, 0).link_bytes_sent;
         most = now_sent - sent > most ? now_sent - sent : most;

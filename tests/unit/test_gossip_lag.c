@@ -64,6 +64,27 @@ static void answers_that_wait_in_our_own_socket_are_read_before_anybody_is_suspe
     net_free(net);
 }
 
+/* P17: the question was out, a second one too, and then we slept: that nobody answered in time is our doing. */
+static void a_question_that_was_slept_through_accuses_nobody(void **state) {
+    (void)state;
+    size_t slept = 0;
+    for (uint64_t offset_ms = 0; offset_ms < 3000; offset_ms += 30) {
+        struct net *net = net_new_running(2, 200 + offset_ms);
+        net_run(net, 1000);
+        net->cut[0][1] = net->cut[1][0] = true;
+        net_run(net, offset_ms);
+        net->cut[0][1] = net->cut[1][0] = false;
+        if (net->nodes[0].sees[1] == MEMBER_ALIVE) {
+            stall(net, 0, 5000);
+            net_run(net, 3000);
+            assert_int_equal(suspicions_at(net, 0), 0);
+            slept++;
+        }
+        net_free(net);
+    }
+    assert_true(slept > 10);
+}
+
 static bool others_bury_the_first(struct net *net) {
     for (int i = 1; i < net->count; i++)
         if (net->nodes[i].sees[0] != MEMBER_DOWN) return false;
@@ -137,6 +158,22 @@ static void leaving_is_known_to_three_before_it_ends_at_20_percent_loss(void **s
     }
     print_message("left after %llu ms at the latest\n", (unsigned long long)slowest);
     assert_int_equal(forced, 0);
+}
+
+/* P21: and when nobody can hear it any more, it goes all the same. */
+static void who_leaves_unheard_goes_after_5_s(void **state) {
+    (void)state;
+    struct net *net = net_new_running(4, 101);
+    net_run(net, 1000);
+    for (int i = 0; i < 3; i++)
+        net->cut[i][3] = net->cut[3][i] = true;
+    gossip_leave(net->nodes[3].gossip, net->now_ms);
+    net_drain(net, 3);
+    net_run(net, 4900);
+    assert_false(gossip_left(net->nodes[3].gossip));
+    net_run(net, 200);
+    assert_true(gossip_left(net->nodes[3].gossip));
+    net_free(net);
 }
 
 static bool refuse_the_last = false;
@@ -246,9 +283,11 @@ static void a_real_death_of_many_ends(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(answers_that_wait_in_our_own_socket_are_read_before_anybody_is_suspected),
+        cmocka_unit_test(a_question_that_was_slept_through_accuses_nobody),
         cmocka_unit_test(who_was_stopped_accuses_nobody_and_is_back_within_a_second),
         cmocka_unit_test(who_was_suspended_is_back_within_a_second),
         cmocka_unit_test(leaving_is_known_to_three_before_it_ends_at_20_percent_loss),
+        cmocka_unit_test(who_leaves_unheard_goes_after_5_s),
         cmocka_unit_test(who_is_refused_by_all_leaves_at_once),
         cmocka_unit_test(who_is_alone_leaves_at_once),
         cmocka_unit_test(after_the_last_change_it_is_as_quiet_as_before),

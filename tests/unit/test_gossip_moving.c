@@ -231,6 +231,10 @@ static void nothing_is_published_before_somebody_has_said_what_he_remembers_of_u
         net->delay_min_ms = net->delay_max_ms = 50;
         net_start(net, 1);
         net_row(net, 1, "new/1", true);
+        net_run(net, 90); /* nobody can have answered yet */
+        struct member_info own;
+        assert_true(gossip_member_at(net->nodes[1].gossip, net->now_ms, 0, &own));
+        assert_int_equal(own.sequence, 0);
         assert_true(net_until(net, net_agreed, 10000));
         net_run(net, 500);
         assert_true(gossip_epoch(net->nodes[1].gossip) >= 2);
