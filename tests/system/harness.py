@@ -175,6 +175,8 @@ DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))  # no prox
 class Daemon:
     """A server process with a log file; what Broker and the tests' Mosquitto have in common."""
 
+    ends_with_0 = True  # after SIGTERM
+
     def __init__(self, name, folder):
         self.name = name
         self.folder = Path(folder)
@@ -349,6 +351,7 @@ class Mosquitto(Daemon):
     """Debian's Mosquitto: what the single-broker tests must hold on too, so that they test MQTT and not us."""
 
     host = "127.0.0.1"
+    ends_with_0 = False
 
     def __init__(self, name, folder):
         super().__init__(name, folder)
@@ -463,6 +466,11 @@ class Namespace:
         for there, path in (files or {}).items():
             self.run("mount", "--bind", str(path), there)
 
+    def add_bridge(self):
+        """For the cables of others; it is called bridge."""
+        self.run("ip", "link", "add", "bridge", "type", "bridge")
+        self.run("ip", "link", "set", "bridge", "up")
+
     def run(self, *command):
         subprocess.run(["nsenter", "-t", str(self.pid), *self.kinds, *command], check=True, stdin=subprocess.DEVNULL)
 
@@ -527,6 +535,31 @@ class SystemTest(unittest.TestCase):
     def closing(self, client):
         self.addCleanup(client.close)
         return client
+
+
+class OneBrokerTest(SystemTest):
+    """Tests that share one broker in a room of its own: setUpClass() of a subclass makes both, and starts it."""
+
+    room = broker = None
+
+    @classmethod
+    def tearDownClass(cls):
+        faults = cls.broker.faults()
+        status = cls.broker.stop()
+        if status != 0 and cls.broker.ends_with_0:
+            faults.append(f"exit status {status} after SIGTERM")
+        if faults:
+            print(cls.broker.log(), flush=True)
+        cls.room.cleanup()
+        assert not faults, faults
+
+    def setUp(self):
+        self.addCleanup(self._check)
+
+    def _check(self):
+        if failed(self):
+            print(f"\n{self.id()}\n{self.broker.log()[-8000:]}", flush=True)
+        self.assertEqual(self.broker.faults(), [])
 
 
 class FederationTest(SystemTest):

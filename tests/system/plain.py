@@ -6,7 +6,7 @@ import tempfile
 from pathlib import Path
 
 from clients import V311, V5, Paho
-from harness import Broker, Mosquitto, SystemTest, failed, free_ports
+from harness import Broker, Mosquitto, OneBrokerTest, free_ports
 
 AGAINST_MOSQUITTO = os.environ.get("HOBNOB_SYSTEM_AGAINST") == "mosquitto"
 
@@ -21,7 +21,7 @@ def both(test):
     return for_each
 
 
-class PlainMqtt(SystemTest):
+class PlainMqtt(OneBrokerTest):
     """One broker for the class; topics and client ids carry the test's name."""
     settings = ""  # more of its configuration
 
@@ -37,25 +37,6 @@ class PlainMqtt(SystemTest):
                 f"name: solo\nlisten:\n  mqtt: [127.0.0.1:{mqtt}, 'unix:mqtt.sock']\n  ws: 127.0.0.1:{ws}\n  admin: 127.0.0.1:{admin}\n{cls.settings}")
         cls.unix = Path(cls.room.name, "mqtt.sock")
         cls.broker.start()
-
-    @classmethod
-    def tearDownClass(cls):
-        faults = cls.broker.faults()
-        status = cls.broker.stop()
-        if status != 0 and not AGAINST_MOSQUITTO:
-            faults.append(f"exit status {status} after SIGTERM")
-        if faults:
-            print(cls.broker.log(), flush=True)
-        cls.room.cleanup()
-        assert not faults, faults
-
-    def setUp(self):
-        self.addCleanup(self._check)
-
-    def _check(self):
-        if failed(self):
-            print(f"\n{self.id()}\n{self.broker.log()[-8000:]}", flush=True)
-        self.assertEqual(self.broker.faults(), [])
 
     def topic(self, rest="t"):
         return f"{self._testMethodName}/{rest}"

@@ -29,8 +29,7 @@ class Lan(SystemTest):
         except OSError as error:
             self.skipTest(str(error))
         self.addCleanup(self.hub.close)
-        self.hub.run("ip", "link", "add", "bridge", "type", "bridge")
-        self.hub.run("ip", "link", "set", "bridge", "up")
+        self.hub.add_bridge()
         fed = self.federation(names, hosts={name: f"10.77.0.{number}" for number, name in enumerate(names, 1)})
         for broker in fed:
             broker.edit("anonymous: false", "anonymous: true")

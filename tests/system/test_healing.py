@@ -164,8 +164,7 @@ class Partition(SystemTest):
         except OSError as error:
             self.skipTest(str(error))
         self.addCleanup(self.hub.close)
-        self.hub.run("ip", "link", "add", "bridge", "type", "bridge")
-        self.hub.run("ip", "link", "set", "bridge", "up")
+        self.hub.add_bridge()
         self.rooms = {}
         for number, name in enumerate(THREE, 1):
             room = self.rooms[name] = Namespace()

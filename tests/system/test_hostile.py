@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 
 from clients import Raw, packet, text
-from harness import PATIENCE_S, Broker, SystemTest, failed, free_ports
+from harness import PATIENCE_S, Broker, OneBrokerTest, free_ports
 
 ROWS = {}
 
@@ -334,7 +334,7 @@ class WebSocket(Raw):
         return 4 + int.from_bytes(self.wire[2:4], "big") if len(self.wire) >= 4 else 4
 
 
-class Hostile(SystemTest):
+class Hostile(OneBrokerTest):
     @classmethod
     def setUpClass(cls):
         cls.room = tempfile.TemporaryDirectory(prefix="hobnob-test-")
@@ -351,22 +351,7 @@ class Hostile(SystemTest):
     @classmethod
     def tearDownClass(cls):
         cls.healthy.close()
-        faults = cls.broker.faults()
-        status = cls.broker.stop()
-        if status != 0:
-            faults.append(f"exit status {status} after SIGTERM")
-        if faults:
-            print(cls.broker.log(), flush=True)
-        cls.room.cleanup()
-        assert not faults, faults
-
-    def setUp(self):
-        self.addCleanup(self._check)
-
-    def _check(self):
-        if failed(self):
-            print(f"\n{self.id()}\n{self.broker.log()[-4000:]}", flush=True)
-        self.assertEqual(self.broker.faults(), [])
+        super().tearDownClass()
 
     def others_are_served(self):
         """What the healthy client publishes comes back to it, and nothing else has come."""
