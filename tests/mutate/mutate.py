@@ -4,6 +4,7 @@
     mutate.py                    400 faults, chosen by seed 1, in what serves clients
     mutate.py --core gossip      in what decides who is there and what they say
     mutate.py --count N --seed S
+    mutate.py --tests registry,rowset    asks only the unit tests of the core with these names: what lives may still be seen by others
     mutate.py FILE.c...          only in these files of the core; --count 0: all faults there are
 
 A fault is a comparison turned round or off by one, a condition that always or never holds, a check, call or assignment left out, a wrong
@@ -109,7 +110,7 @@ def must(command):
 class House:
     """The core as it is, and its tests."""
 
-    def __init__(self, core, build):
+    def __init__(self, core, only, build):
         self.core, self.build = core, build
         (build / "objects").mkdir(parents=True, exist_ok=True)
         sources = sorted((ROOT / core).glob("*.c"))
@@ -117,6 +118,8 @@ class House:
             sources.append(ROOT / "broker/topic.c")  # all that the other cores know of it
         self.sources = [source.name for source in sources]
         tests = sorted((ROOT / "tests/unit").glob(f"test_{core}_*.c"))
+        if only:
+            tests = [path for path in tests if path.stem.removeprefix(f"test_{core}_") in only]
         jobs = [["gcc", *FLAGS, "-c", source, "-o", self.object(source.name)] for source in sources]
         with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
             list(pool.map(must, jobs))
@@ -193,6 +196,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("files", nargs="*", metavar="FILE.c")
     parser.add_argument("--core", choices=CORES, default="broker")
+    parser.add_argument("--tests", type=lambda names: names.split(","), default=[])
     parser.add_argument("--count", type=int, default=400)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--build", type=Path, default=None)
@@ -202,7 +206,7 @@ def main():
         parser.error(f"there is no {options.core}/{strange[0]}")
     every = [fault for name in options.files or CORES[options.core] for fault in faults_of(options.core, name)]
     random.Random(options.seed).shuffle(every)
-    house = House(options.core, (options.build or ROOT / f"build/mutate-{options.core}").resolve())
+    house = House(options.core, options.tests, (options.build or ROOT / f"build/mutate-{options.core}").resolve())
     folders = queue.SimpleQueue()
     for worker in range(os.cpu_count()):
         folder = house.build / f"worker-{worker}"
