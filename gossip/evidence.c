@@ -9,6 +9,7 @@
 #define UNVERIFIED_KEEP_MS 60000u
 #define ANSWER_OLDER_MS 100u
 #define ACCUSED_KEEP_MS 60000u
+#define SUSPICION_LONGEST 9u /* minima: it ends then, if we could not ask as much as we would */
 
 static bool above(uint64_t epoch, uint64_t incarnation, uint64_t than_epoch, uint64_t than_incarnation) {
     return epoch > than_epoch || (epoch == than_epoch && incarnation > than_incarnation);
@@ -34,12 +35,17 @@ static void give_credit_back(struct gossip *gossip, const struct member *dead) {
     }
 }
 
+static void end_suspicion(struct member *member) {
+    member->suspicion.running = false;
+    probe_stop(member);
+}
+
 void evidence_set_state(struct gossip *gossip, struct member *member, enum member_state state) {
     if (member->state == state) return;
     bool was_visible = member_is_visible(member), was_told = member->visible_told;
     member->state = state;
     bool visible = member_is_visible(member);
-    if (state != MEMBER_SUSPECT) member->suspicion.running = false;
+    if (state != MEMBER_SUSPECT && member->suspicion.running) end_suspicion(member);
     if (state == MEMBER_DOWN || state == MEMBER_LEFT) {
         member->down_since_ms = gossip->now_ms;
         member->fresh_epoch = 0;
@@ -72,7 +78,10 @@ void evidence_consider(struct gossip *gossip, struct member *member) {
     bool refuted = above(member->epoch, member->incarnation, member->accused_epoch, member->accused_incarnation);
     bool buried = member->down_epoch != 0 &&
                   !above(member->epoch, member->incarnation, member->down_epoch, member->down_incarnation);
-    if (member->state == MEMBER_SUSPECT && refuted) evidence_set_state(gossip, member, MEMBER_ALIVE);
+    if (member->state == MEMBER_SUSPECT && refuted) {
+        probe_note_refutation(member);
+        evidence_set_state(gossip, member, MEMBER_ALIVE);
+    }
     if (member_is_visible(member) || buried) return;
     if (member->fresh_epoch == member->epoch)
         evidence_set_state(gossip, member, MEMBER_ALIVE);
@@ -108,7 +117,7 @@ static void new_epoch(struct gossip *gossip, struct member *member, const struct
     member->epoch = head->epoch;
     member->known_sequence = 0;
     member->known_incarnation = 0;
-    member->suspicion.running = false;
+    if (member->suspicion.running) end_suspicion(member);
     holdings_free(gossip, member);
 }
 
@@ -264,8 +273,8 @@ void evidence_suspect(struct gossip *gossip, struct member *member, const struct
     gossip->counters.suspicions++;
     suspicion_start(&member->suspicion, gossip->now_ms, accuser);
     evidence_set_state(gossip, member, MEMBER_SUSPECT);
+    probe_suspect(gossip, member);
     rumors_accusation(gossip, member);
-    gossip->next_hard_probe_ms = gossip->now_ms;
     probe_all(gossip);
 }
 
@@ -304,14 +313,25 @@ static uint32_t suspicion_min_ms(const struct gossip *gossip, const struct membe
     return gossip->limits.suspicion_min_ms + (uint32_t)(4 * probe_extra_ms(gossip, member));
 }
 
+static bool has_answered(const struct member *member) {
+    return member->heard_ms != NEVER && member->heard_ms > member->suspicion.started_ms;
+}
+
+/* Nobody dies whom we have not asked often enough ourselves, unless we cannot ask. */
+static uint64_t suspicion_ends_ms(const struct gossip *gossip, const struct member *member) {
+    uint32_t min_ms = suspicion_min_ms(gossip, member);
+    uint64_t due_ms = suspicion_deadline_ms(&member->suspicion, min_ms, members_visible_count(gossip));
+    uint64_t sure_ms =
+        earlier(member->probe.sure_ms, member->suspicion.started_ms + (uint64_t)SUSPICION_LONGEST * min_ms);
+    return has_answered(member) || due_ms > sure_ms ? due_ms : sure_ms;
+}
+
 static void tick_suspect(struct gossip *gossip, struct member *member, bool in_partition) {
     struct suspicion *suspicion = &member->suspicion;
-    if (gossip->now_ms <
-        suspicion_deadline_ms(suspicion, suspicion_min_ms(gossip, member), members_visible_count(gossip)))
-        return;
+    if (gossip->now_ms < suspicion_ends_ms(gossip, member)) return;
     /* It answered us since: whatever others see, it lives. The accusation is told again, since whoever should have
      * heard it may have been out of reach, and only its refutation ends it. */
-    bool answered = member->heard_ms != NEVER && member->heard_ms > suspicion->started_ms;
+    bool answered = has_answered(member);
     if (answered || in_partition) {
         struct member_id accuser = suspicion->accusers[0];
         suspicion_start(suspicion, gossip->now_ms, &accuser);
@@ -339,8 +359,7 @@ uint64_t evidence_deadline_ms(const struct gossip *gossip, const struct member *
     switch (member->state) {
     case MEMBER_SUSPECT:
         if (!member->suspicion.running) return NEVER;
-        return suspicion_deadline_ms(&member->suspicion, suspicion_min_ms(gossip, member),
-                                     members_visible_count(gossip));
+        return suspicion_ends_ms(gossip, member);
     case MEMBER_UNVERIFIED: return member->has_key ? NEVER : member->made_ms + UNVERIFIED_KEEP_MS;
     case MEMBER_DOWN:
     case MEMBER_LEFT: return member->registry ? member->down_since_ms + gossip->limits.down_keep_ms : NEVER;

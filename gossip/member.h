@@ -28,11 +28,17 @@ struct rumor {
 struct probe {
     uint64_t number; /* of the newest ping; 0 none outstanding */
     uint64_t sent_ms;
-    uint64_t deadline_ms; /* NEVER when nothing is outstanding */
+    uint64_t deadline_ms; /* it is asked again; NEVER when nothing is outstanding */
     uint64_t first_ms;    /* when that number went the first time */
-    uint8_t stage;        /* 1 direct, 2 indirect too */
+    uint64_t enough_ms;   /* what was asked by then unanswered is enough to suspect it; NEVER: it is not */
+    uint64_t sure_ms;     /* the same, to hold it dead */
+    uint64_t helped_ms;   /* when helpers were asked */
+    uint16_t doubt;       /* of the questions so far; of a suspect those since it became one, or answered */
+    uint16_t loss;        /* of pings to it (doubt.h) */
+    uint8_t tries;        /* pings with that number */
     uint8_t helpers, nacks;
-    bool again;                     /* the number went more than once */
+    bool helped;                    /* helpers were asked */
+    bool judged;                    /* enough was asked, and it was suspected for it */
     uint16_t rtt_ms, rtt_varies_ms; /* round trips by datagram, smoothed; 0: not known */
 };
 

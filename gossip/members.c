@@ -178,7 +178,7 @@ struct member *members_next_to_ask(struct gossip *gossip) {
 
 uint64_t member_deadline_ms(const struct gossip *gossip, const struct member *member) {
     if (member->self) return NEVER;
-    uint64_t deadline = earlier(member->probe.deadline_ms, evidence_deadline_ms(gossip, member));
+    uint64_t deadline = earlier(probe_member_deadline_ms(member), evidence_deadline_ms(gossip, member));
     deadline = earlier(deadline, identity_deadline_ms(member));
     return earlier(deadline, member->resend_ms);
 }

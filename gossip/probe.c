@@ -1,32 +1,38 @@
 /* Failure detection: SWIM section 4 with Lifeguard's local health. Each interval one member of a shuffled round is
  * pinged, and also our successor in the order of ids, so that every member has one broker that asks it each interval,
- * however many there are. */
+ * however many there are. Who does not answer is asked again until silence says enough (doubt.h). */
 #include "gossip/verbs.h"
 
 #include <string.h>
 
 #define ASK_AGAIN_MS 50u
-#define HELPERS 3u
 #define AWARENESS_MAX 7u
-#define SUSPECT_ASKED_BY 64u
+#define SUSPECT_ASKED_BY 64u    /* about so many ask a suspect from the beginning, all others before they give it up */
 #define PARTITION_MAX_MS 60000u /* how long many suspects at once put off their eviction */
 #define YOUNG_MS 5000u          /* a member just heard of is asked again soon */
 #define PATIENCE_MAX 10u        /* an answer may take so many times the limit */
+#define LOSS_OF_ALL 5u          /* slowness of the mean of all members' lost pings, */
+#define LOSS_OF_ONE 3u          /* and of one member's */
+#define LOST_MAX 7u             /* tries of one probe that count as lost, */
+#define ABSENCE 4u              /* if they are no older than so many intervals */
+#define LOSS_SLOWS_MAX 57344u   /* seven eighths: probes are never rarer than by eight times for loss */
 
 static uint64_t patience(const struct gossip *gossip, uint64_t ms) {
     return ms * (gossip->awareness + 1);
 }
 
+/* ---- what is known of the way to a member ---- */
+
 /* How long an answer of this member may take on the network that we know it by: RFC 6298's estimate, and never less
  * than the limit, so that a quick network is judged as before. */
-static uint64_t answer_ms(const struct gossip *gossip, const struct member *member) {
+uint64_t probe_answer_ms(const struct gossip *gossip, const struct member *member) {
     uint64_t least = gossip->limits.probe_timeout_ms, most = PATIENCE_MAX * least;
     uint64_t ms = (uint64_t)member->probe.rtt_ms + 4u * member->probe.rtt_varies_ms;
     return ms < least ? least : ms < most ? ms : most;
 }
 
 uint64_t probe_extra_ms(const struct gossip *gossip, const struct member *member) {
-    return answer_ms(gossip, member) - gossip->limits.probe_timeout_ms;
+    return probe_answer_ms(gossip, member) - gossip->limits.probe_timeout_ms;
 }
 
 static void note_round_trip(struct probe *probe, uint64_t ms) {
@@ -41,13 +47,43 @@ static void note_round_trip(struct probe *probe, uint64_t ms) {
     probe->rtt_ms = (uint16_t)((7u * probe->rtt_ms + rtt) / 8);
 }
 
+static void note_try(struct gossip *gossip, struct probe *probe, bool lost) {
+    probe->loss = doubt_note_loss(probe->loss, lost, LOSS_OF_ONE);
+    gossip->loss = doubt_note_loss(gossip->loss, lost, LOSS_OF_ALL);
+}
+
+/* An answer shows how many of its tries were lost. Not the first one of a life, and none after long silence: that was
+ * no loss, but an absence. */
+static void note_tries(struct gossip *gossip, struct member *member, bool first_answered) {
+    struct probe *probe = &member->probe;
+    unsigned lost = first_answered ? 0 : probe->tries < LOST_MAX ? probe->tries - 1u : LOST_MAX;
+    if (member->fresh_epoch != gossip->header->epoch ||
+        gossip->now_ms > probe->first_ms + ABSENCE * (uint64_t)gossip->limits.probe_interval_ms)
+        return;
+    while (lost-- > 0)
+        note_try(gossip, probe, true);
+    note_try(gossip, probe, false);
+}
+
+void probe_note_refutation(struct member *member) {
+    for (unsigned i = 0; i < 2; i++)
+        member->probe.loss = doubt_note_loss(member->probe.loss, true, LOSS_OF_ONE);
+}
+
+static unsigned ping_doubt(const struct gossip *gossip, const struct member *member) {
+    uint16_t loss = member->probe.loss;
+    return doubt_of_ping(loss > gossip->loss ? loss : gossip->loss);
+}
+
 void probe_look_well(struct gossip *gossip, bool well) {
     if (well && gossip->awareness > 0) gossip->awareness--;
     if (!well && gossip->awareness < AWARENESS_MAX) gossip->awareness++;
 }
 
+/* ---- pings ---- */
+
 static void write_ping(struct gossip *gossip, struct member *member, struct packet *packet) {
-    struct message ping = {.kind = MESSAGE_PING, .number = member->probe.number | member->probe.again};
+    struct message ping = {.kind = MESSAGE_PING, .number = member->probe.number | (member->probe.tries > 1)};
     packet_add(gossip, packet, &ping);
     bool accused = member->accused_epoch == member->epoch && member->accused_incarnation >= member->incarnation &&
                    member->accused_epoch > 0;
@@ -64,11 +100,15 @@ static void write_ping(struct gossip *gossip, struct member *member, struct pack
 /* An unanswered number stays good, so that an answer slower than our patience still counts. It is even; with its last
  * bit set it says that it was sent before, so that the answer to the first tells how long it took (Karn's problem). */
 static void draw_number(struct gossip *gossip, struct member *member) {
-    member->probe.again = member->probe.number != 0;
-    if (!member->probe.again) member->probe.first_ms = gossip->now_ms;
-    while (member->probe.number == 0)
-        member->probe.number = chance_next(&gossip->chance) & ~UINT64_C(1);
-    member->probe.sent_ms = gossip->now_ms;
+    struct probe *probe = &member->probe;
+    if (probe->number == 0) {
+        probe->tries = 0;
+        probe->first_ms = gossip->now_ms;
+    }
+    if (probe->tries < UINT8_MAX) probe->tries++;
+    while (probe->number == 0)
+        probe->number = chance_next(&gossip->chance) & ~UINT64_C(1);
+    probe->sent_ms = gossip->now_ms;
 }
 
 /* more, which may be NULL, goes in the same packet. */
@@ -94,11 +134,23 @@ static void ping(struct gossip *gossip, struct member *member, const struct mess
         ping_by(gossip, member, &link, NULL);
 }
 
+bool probe_may(struct gossip *gossip, uint32_t datagrams) {
+    return effort_take(&gossip->effort, gossip->now_ms, gossip->limits.probe_interval_ms, datagrams);
+}
+
+/* ---- a probe ---- */
+
+void probe_stop(struct member *member) {
+    member->probe.deadline_ms = member->probe.enough_ms = member->probe.sure_ms = NEVER;
+}
+
 static void start(struct gossip *gossip, struct member *member) {
-    member->probe.stage = 1;
-    member->probe.helpers = member->probe.nacks = 0;
-    member->probe.deadline_ms =
-        gossip->now_ms + patience(gossip, answer_ms(gossip, member)) + carrier_patience_ms(gossip, member);
+    struct probe *probe = &member->probe;
+    probe->doubt = (uint16_t)ping_doubt(gossip, member);
+    probe->helpers = probe->nacks = 0;
+    probe->helped = probe->judged = false;
+    probe->deadline_ms =
+        gossip->now_ms + patience(gossip, probe_answer_ms(gossip, member)) + carrier_patience_ms(gossip, member);
     members_changed(gossip, member);
 }
 
@@ -122,28 +174,38 @@ void probe_add_to_reply(struct gossip *gossip, struct member *member) {
     /* Also when it has just answered: what keeps it from being visible may be there to stay. */
     if (member->probe.sent_ms > 0 && gossip->now_ms < member->probe.sent_ms + ASK_AGAIN_MS) return;
     draw_number(gossip, member);
-    struct message ping_message = {.kind = MESSAGE_PING, .number = member->probe.number | member->probe.again};
+    struct message ping_message = {.kind = MESSAGE_PING, .number = member->probe.number | (member->probe.tries > 1)};
     reply_add(gossip, &ping_message);
     gossip->counters.probes_sent++;
     if (!outstanding) start(gossip, member);
 }
 
-static void succeed(struct gossip *gossip, struct member *member, uint64_t epoch) {
-    member->heard_ms = gossip->now_ms;
-    member->fresh_epoch = epoch;
-    member->probe.number = 0;
-    member->probe.deadline_ms = NEVER;
-    probe_look_well(gossip, true);
-    evidence_consider(gossip, member);
+/* From now on what it does not answer counts for its eviction. */
+static void ask_suspect_from(struct gossip *gossip, struct member *member, uint64_t from_ms) {
+    probe_stop(member);
+    member->probe.doubt = 0;
+    member->probe.helped = member->probe.judged = false;
+    member->probe.deadline_ms = from_ms;
     members_changed(gossip, member);
 }
 
-static void relay_answer(struct gossip *gossip, struct relay *relay, bool answered) {
-    struct member *origin = members_find(gossip, &relay->origin);
-    struct message indirect = {.kind = MESSAGE_INDIRECT, .number = relay->origin_number, .flag = answered};
-    relay->used = false;
-    gossip->relay_count--;
-    if (origin) send_one(gossip, origin, &indirect);
+/* Of many not all at once: the answers to a thousand would be what it fails at. */
+void probe_suspect(struct gossip *gossip, struct member *member) {
+    bool early = chance_below(&gossip->chance, members_visible_count(gossip)) < SUSPECT_ASKED_BY;
+    ask_suspect_from(gossip, member, gossip->now_ms + (early ? 0 : gossip->limits.suspicion_min_ms / 2));
+}
+
+/* A suspect that answers is told what it is suspected of until it refutes. */
+void probe_answered(struct gossip *gossip, struct member *member, uint64_t epoch) {
+    member->heard_ms = gossip->now_ms;
+    member->fresh_epoch = epoch;
+    member->probe.number = 0;
+    probe_stop(member);
+    probe_look_well(gossip, true);
+    evidence_consider(gossip, member);
+    if (member->state == MEMBER_SUSPECT)
+        ask_suspect_from(gossip, member, gossip->now_ms + gossip->limits.probe_interval_ms / 3 + 1);
+    members_changed(gossip, member);
 }
 
 void probe_on_pong(struct gossip *gossip, uint64_t number) {
@@ -153,12 +215,11 @@ void probe_on_pong(struct gossip *gossip, uint64_t number) {
     if (sender && number == sender->probe.number) carrier_heard(gossip);
     if (!sender || number == 0 || !gossip->authentic) return;
     carrier_answered(gossip, sender, number);
-    struct relay *relay = &gossip->relays[number % RELAYS_MAX];
-    if (relay->used && relay->number == number && id_equal(&relay->target, &sender->id))
-        relay_answer(gossip, relay, true);
+    helpers_on_pong(gossip, number);
     if (sender->probe.number != number) return;
     if (is_first && !gossip->over_link) note_round_trip(&sender->probe, gossip->now_ms - sender->probe.first_ms);
-    succeed(gossip, sender, gossip->header->epoch);
+    note_tries(gossip, sender, is_first);
+    probe_answered(gossip, sender, gossip->header->epoch);
     bool buried = sender->known && !member_is_visible(sender) && sender->down_epoch == sender->epoch &&
                   sender->down_incarnation >= sender->incarnation;
     if (buried) {
@@ -167,85 +228,81 @@ void probe_on_pong(struct gossip *gossip, uint64_t number) {
     }
 }
 
-static struct relay *free_relay(struct gossip *gossip) {
-    if (gossip->relay_count == RELAYS_MAX) return NULL;
-    size_t at = 0;
-    while (gossip->relays[at].used)
-        at++;
-    return &gossip->relays[at];
-}
+/* ---- silence ---- */
 
-/* Only we know it, and it says where we keep what it is about. */
-static uint64_t numbered(struct gossip *gossip, size_t place, size_t places) {
-    uint64_t number = 0;
-    while (number < places)
-        number = chance_next(&gossip->chance) / places * places + place;
-    return number;
-}
-
-void probe_on_request(struct gossip *gossip, const struct message *message) {
-    struct member *origin = gossip->sender, *target = members_find(gossip, &message->version.id);
-    if (!gossip->authentic) return;
-    struct relay *relay = free_relay(gossip);
-    struct gossip_address to = {0};
-    if (target && !target->self && target->known) to = member_route(target);
-    if (!relay || to.family == 0) {
-        struct message nack = {.kind = MESSAGE_INDIRECT, .number = message->number};
-        reply_add(gossip, &nack);
-        return;
-    }
-    *relay = (struct relay){.used = true,
-                            .number = numbered(gossip, (size_t)(relay - gossip->relays), RELAYS_MAX),
-                            .origin_number = message->number,
-                            .deadline_ms = gossip->now_ms + answer_ms(gossip, target),
-                            .origin = origin->id,
-                            .target = target->id};
-    gossip->relay_count++;
-    struct packet packet;
-    struct message ping_message = {.kind = MESSAGE_PING, .number = relay->number};
-    packet_begin(&packet, target, &to);
-    packet.dial = address_equal(&to, &target->address);
-    packet_add(gossip, &packet, &ping_message);
-    packet_end(gossip, &packet, false);
-    gossip->counters.indirect_probes_sent++;
-}
-
-void probe_on_indirect(struct gossip *gossip, const struct message *message) {
-    if (message->number == 0 || !gossip->authentic) return;
-    struct asked *asked = &gossip->asked[message->number % ASKED_MAX];
-    if (asked->number != message->number) return;
-    struct member *member = members_find(gossip, &asked->member);
-    if (!member || member->probe.number != asked->probe_number) return;
-    if (message->flag) {
-        carrier_answered_helper(gossip, member);
-        succeed(gossip, member, member->epoch);
-    } else {
-        member->probe.nacks++;
-    }
+/* By a helper it is two ways. */
+static uint64_t answers_ms(const struct gossip *gossip, const struct member *member) {
+    uint64_t limit = gossip->limits.probe_timeout_ms, extra = probe_extra_ms(gossip, member);
+    return patience(gossip, member->probe.helped ? limit + limit / 2 + 2 * extra : limit + extra);
 }
 
 static void ask_helpers(struct gossip *gossip, struct member *member) {
-    struct member *helpers[HELPERS];
-    size_t count = members_pick(gossip, helpers, HELPERS, member), place = gossip->asked_next++ % ASKED_MAX;
-    struct asked *asked = &gossip->asked[place];
-    *asked = (struct asked){numbered(gossip, place, ASKED_MAX), member->probe.number, member->id};
-    for (size_t i = 0; i < count; i++) {
-        struct message request = {.kind = MESSAGE_PING_REQ, .number = asked->number, .version.id = member->id};
-        send_one(gossip, helpers[i], &request);
-    }
+    struct probe *probe = &member->probe;
+    unsigned count = helpers_ask(gossip, member);
+    probe->helpers = (uint8_t)count;
+    probe->helped = true;
+    probe->helped_ms = gossip->now_ms;
+    probe->doubt = (uint16_t)(probe->doubt + count * doubt_of_helper(gossip->loss));
     carrier_unanswered(gossip, member);
-    member->probe.helpers = (uint8_t)count;
-    member->probe.stage = 2;
-    /* By a helper it is two ways. */
-    member->probe.deadline_ms =
-        gossip->now_ms + patience(gossip, (uint64_t)gossip->limits.probe_timeout_ms +
-                                              gossip->limits.probe_timeout_ms / 2 + 2 * probe_extra_ms(gossip, member));
-    members_changed(gossip, member);
+}
+
+static bool wants_helpers(const struct gossip *gossip, const struct member *member) {
+    const struct probe *probe = &member->probe;
+    if (probe->helped && member->state != MEMBER_SUSPECT) return false;
+    if (probe->helped && gossip->now_ms < probe->helped_ms + gossip->limits.probe_interval_ms) return false;
+    return !member_is_visible(member) || probe->doubt >= DOUBT_HELPERS;
+}
+
+/* Who is away is asked twice: it is called again. */
+static unsigned doubt_enough(const struct member *member) {
+    return member_is_visible(member) || member->state == MEMBER_UNVERIFIED ? DOUBT_SUSPECT : 1;
+}
+
+/* A few times while an answer would take, but not before it could be here. Of a suspect so that by the time that it may
+ * be evicted silence says enough. */
+static uint64_t gap_ms(const struct gossip *gossip, const struct member *member) {
+    uint64_t answer = probe_answer_ms(gossip, member), gap = answer / 4;
+    if (member->probe.rtt_ms > gap && member->probe.rtt_ms < answer) gap = member->probe.rtt_ms;
+    if (member->state != MEMBER_SUSPECT) return patience(gossip, gap) + 1;
+    uint64_t slow = gossip->limits.probe_interval_ms / 3 + 1;
+    uint64_t due = member->suspicion.started_ms + gossip->limits.suspicion_min_ms;
+    uint64_t left = due > gossip->now_ms + answer ? due - gossip->now_ms - answer : 0, doubt = member->probe.doubt;
+    if (doubt >= DOUBT_DOWN) return slow;
+    uint64_t even = left * ping_doubt(gossip, member) / (DOUBT_DOWN - doubt);
+    return even < gap ? gap : even < slow ? even : slow;
+}
+
+/* So that all suspects together ask no more than may be. */
+static uint64_t later_ms(const struct gossip *gossip) {
+    uint64_t interval = gossip->limits.probe_interval_ms;
+    return gossip->now_ms + interval + members_suspect_count(gossip) * interval / EFFORT_PER_INTERVAL;
+}
+
+static void ask_again(struct gossip *gossip, struct member *member) {
+    struct probe *probe = &member->probe;
+    if (!probe_may(gossip, 1)) {
+        probe->deadline_ms = later_ms(gossip);
+        members_changed(gossip, member);
+        return;
+    }
+    bool helped = wants_helpers(gossip, member) && probe_may(gossip, 3);
     ping(gossip, member, NULL);
+    probe->doubt = (uint16_t)(probe->doubt + ping_doubt(gossip, member));
+    if (helped) ask_helpers(gossip, member);
+    if (probe->doubt > UINT16_MAX / 2) probe->doubt = UINT16_MAX / 2;
+    if (!probe->judged && probe->enough_ms == NEVER && probe->doubt >= doubt_enough(member))
+        probe->enough_ms = gossip->now_ms + answers_ms(gossip, member);
+    if (probe->sure_ms == NEVER && probe->doubt >= DOUBT_DOWN)
+        probe->sure_ms = gossip->now_ms + answers_ms(gossip, member);
+    bool waits = probe->enough_ms != NEVER && member->state != MEMBER_SUSPECT;
+    probe->deadline_ms = waits ? probe->enough_ms : gossip->now_ms + gap_ms(gossip, member);
+    members_changed(gossip, member);
 }
 
 static void fail(struct gossip *gossip, struct member *member) {
-    member->probe.deadline_ms = NEVER;
+    member->probe.enough_ms = NEVER;
+    member->probe.judged = true;
+    if (member->state != MEMBER_SUSPECT) member->probe.deadline_ms = NEVER;
     members_changed(gossip, member);
     gossip->counters.probes_failed++;
     /* Not even the helpers spoke: perhaps it is us who are slow or cut off. */
@@ -258,12 +315,26 @@ static void fail(struct gossip *gossip, struct member *member) {
         probe_member(gossip, member);
 }
 
+void probe_tick_member(struct gossip *gossip, struct member *member) {
+    struct probe *probe = &member->probe;
+    if (probe->deadline_ms == NEVER) return;
+    if (gossip->now_ms >= probe->enough_ms)
+        fail(gossip, member);
+    else if (gossip->now_ms >= probe->deadline_ms)
+        ask_again(gossip, member);
+}
+
+uint64_t probe_member_deadline_ms(const struct member *member) {
+    return earlier(member->probe.deadline_ms, member->probe.enough_ms);
+}
+
 /* Somebody is suspect. Is it alone, or is it us or a cable? That must be known before anybody is evicted. */
 void probe_all(struct gossip *gossip) {
     if (members_visible_count(gossip) - 1 > gossip->limits.eager_members_max) return;
     struct member *member;
     for (size_t i = 0; (member = members_visible(gossip, i)); i++)
-        if (member->state == MEMBER_ALIVE && member->probe.deadline_ms == NEVER) probe_member(gossip, member);
+        if (member->state == MEMBER_ALIVE && member->probe.deadline_ms == NEVER && probe_may(gossip, 1))
+            probe_member(gossip, member);
 }
 
 bool probe_next(struct gossip *gossip, const struct message *more) {
@@ -274,24 +345,18 @@ bool probe_next(struct gossip *gossip, const struct message *more) {
     return told;
 }
 
+uint64_t probe_interval_ms(const struct gossip *gossip) {
+    uint32_t passes = 65536u - (gossip->loss < LOSS_SLOWS_MAX ? gossip->loss : LOSS_SLOWS_MAX);
+    return (uint64_t)gossip->limits.probe_interval_ms * 65536 / passes;
+}
+
 static void probe_in_turn(struct gossip *gossip) {
+    probe_may(gossip, 2);                                    /* they go in any case */
     if (!members_are_many(gossip)) probe_next(gossip, NULL); /* else with a digest (repair.c) */
     struct member *next = members_successor(gossip);
     if (next && next->probe.deadline_ms == NEVER) probe_member(gossip, next);
     watch_turn(gossip);
-    gossip->next_probe_ms = gossip->now_ms + patience(gossip, gossip->limits.probe_interval_ms);
-}
-
-/* A suspect is asked again and again: it lives if one answer comes through, and each question tells it what it is
- * suspected of. By so many at a time, however many there are: the answers to a thousand would be what it fails at. */
-static void probe_suspects(struct gossip *gossip) {
-    struct member *suspect;
-    gossip->next_hard_probe_ms = NEVER;
-    for (size_t i = 0; (suspect = members_suspect(gossip, i)); i++) {
-        if (chance_below(&gossip->chance, members_visible_count(gossip)) < SUSPECT_ASKED_BY)
-            probe_member(gossip, suspect);
-        gossip->next_hard_probe_ms = gossip->now_ms + gossip->limits.probe_interval_ms / 3 + 1;
-    }
+    gossip->next_probe_ms = gossip->now_ms + patience(gossip, probe_interval_ms(gossip));
 }
 
 bool probe_in_partition(struct gossip *gossip) {
@@ -304,38 +369,24 @@ bool probe_in_partition(struct gossip *gossip) {
     return gossip->now_ms < gossip->partition_since_ms + PARTITION_MAX_MS;
 }
 
-void probe_tick_member(struct gossip *gossip, struct member *member) {
-    if (gossip->now_ms < member->probe.deadline_ms) return;
-    if (member->probe.stage == 1)
-        ask_helpers(gossip, member);
-    else
-        fail(gossip, member);
-}
-
 void probe_tick(struct gossip *gossip) {
-    for (size_t i = 0; i < RELAYS_MAX && gossip->relay_count > 0; i++)
-        if (gossip->relays[i].used && gossip->now_ms >= gossip->relays[i].deadline_ms)
-            relay_answer(gossip, &gossip->relays[i], false);
-    if (gossip->now_ms >= gossip->next_hard_probe_ms) probe_suspects(gossip);
+    helpers_tick(gossip);
     if (gossip->now_ms >= gossip->next_probe_ms) probe_in_turn(gossip);
     watch_tick(gossip);
 }
 
 uint64_t probe_deadline_ms(const struct gossip *gossip) {
-    uint64_t deadline = earlier(earlier(gossip->next_probe_ms, gossip->next_hard_probe_ms), gossip->watch.due_ms);
-    for (size_t i = 0, left = gossip->relay_count; left > 0; i++) {
-        if (!gossip->relays[i].used) continue;
-        deadline = earlier(deadline, gossip->relays[i].deadline_ms);
-        left--;
-    }
-    return deadline;
+    return earlier(earlier(gossip->next_probe_ms, gossip->watch.due_ms), helpers_deadline_ms(gossip));
 }
 
 void probe_delay(struct gossip *gossip, uint64_t ms) {
     for (size_t i = 0; i < gossip->members.awake_count; i++) {
         struct member *member = members_awake(gossip, i);
-        if (member->probe.deadline_ms == NEVER) continue;
-        member->probe.deadline_ms += ms;
+        struct probe *probe = &member->probe;
+        if (probe->deadline_ms == NEVER) continue;
+        probe->deadline_ms += ms;
+        if (probe->enough_ms != NEVER) probe->enough_ms += ms;
+        if (probe->sure_ms != NEVER) probe->sure_ms += ms;
         timers_set(&gossip->timers, &member->timer, member_deadline_ms(gossip, member));
     }
 }
@@ -344,7 +395,8 @@ void probe_forget(struct gossip *gossip) {
     for (size_t i = 0; i < gossip->members.awake_count; i++) {
         struct member *member = members_awake(gossip, i);
         if (member->probe.deadline_ms == NEVER) continue;
-        member->probe.deadline_ms = NEVER;
-        timers_set(&gossip->timers, &member->timer, member_deadline_ms(gossip, member));
+        probe_stop(member);
+        if (member->state == MEMBER_SUSPECT) ask_suspect_from(gossip, member, gossip->now_ms);
+        members_changed(gossip, member);
     }
 }

@@ -26,7 +26,7 @@ static void begin(struct member *member, uint32_t number) {
     member->number = number;
     member->name = nobody;
     member->heard_ms = NEVER;
-    member->probe.deadline_ms = NEVER;
+    member->probe.deadline_ms = member->probe.enough_ms = member->probe.sure_ms = NEVER;
     member->valid_until_ms = NEVER;
     member->resend_ms = NEVER;
 }

@@ -59,8 +59,8 @@ static void handle(struct gossip *gossip, const struct message *message) {
         rejoin_on_pong(gossip, message->number);
         probe_on_pong(gossip, message->number);
         break;
-    case MESSAGE_PING_REQ: probe_on_request(gossip, message); break;
-    case MESSAGE_INDIRECT: probe_on_indirect(gossip, message); break;
+    case MESSAGE_PING_REQ: helpers_on_request(gossip, message); break;
+    case MESSAGE_INDIRECT: helpers_on_indirect(gossip, message); break;
     case MESSAGE_WHO: identity_on_who(gossip, &message->version.id); break;
     case MESSAGE_TOKEN: identity_on_token(gossip, message); break;
     case MESSAGE_REFUSED: identity_on_refused(gossip, message); break;

@@ -39,7 +39,8 @@ void rumors_accusation(struct gossip *gossip, struct member *member) {
     member->rumor.accuse_sends = sends_for(gossip);
     members_changed(gossip, member);
     soon(gossip);
-    if (members_visible_count(gossip) - 1 > gossip->limits.eager_members_max) return;
+    uint32_t others = members_visible_count(gossip) - 1;
+    if (others > gossip->limits.eager_members_max || !probe_may(gossip, others)) return;
     /* In a small federation everybody hears at once, the accused too. */
     struct message accusation = evidence_accusation_of(member);
     struct member *other;

@@ -9,6 +9,8 @@
 #include "gossip/catchup.h"
 #include "gossip/chance.h"
 #include "gossip/cover.h"
+#include "gossip/doubt.h"
+#include "gossip/effort.h"
 #include "gossip/graves.h"
 #include "gossip/member.h"
 #include "gossip/seal.h"
@@ -207,14 +209,17 @@ struct gossip {
     bool reply_open;
 
     /* probe.c */
-    uint64_t next_probe_ms, next_hard_probe_ms;
+    uint64_t next_probe_ms;
     struct watch watch;
     uint32_t awareness; /* 0 is well; Lifeguard's local health */
+    uint16_t loss;      /* of pings to all (doubt.h) */
+    struct effort effort;
+    /* helpers.c */
     struct relay relays[RELAYS_MAX];
     uint32_t relay_count; /* in use */
     struct asked asked[ASKED_MAX];
     uint32_t asked_next;
-    uint64_t partition_since_ms;
+    uint64_t partition_since_ms; /* probe.c */
 
     uint64_t next_rumor_ms, last_rumor_ms, next_sync_ms, next_rejoin_ms;
     struct bootstrap bootstrap[BOOTSTRAP_MAX], remembered[REMEMBERED_MAX];

@@ -122,13 +122,23 @@ bool probe_next(struct gossip *gossip, const struct message *more);
 void probe_all(struct gossip *gossip);
 void probe_add_to_reply(struct gossip *gossip, struct member *member);
 void probe_on_pong(struct gossip *gossip, uint64_t number);
-void probe_on_request(struct gossip *gossip, const struct message *message);
-void probe_on_indirect(struct gossip *gossip, const struct message *message);
+void probe_answered(struct gossip *gossip, struct member *member, uint64_t epoch);
+/* Its suspicion begins: from now on what it does not answer counts for its eviction. */
+void probe_suspect(struct gossip *gossip, struct member *member);
+void probe_stop(struct member *member);            /* nothing is outstanding; the caller says the change */
+void probe_note_refutation(struct member *member); /* it lives, and questions to it are lost */
 void probe_tick_member(struct gossip *gossip, struct member *member);
+uint64_t probe_member_deadline_ms(const struct member *member);
 void probe_tick(struct gossip *gossip);
 uint64_t probe_deadline_ms(const struct gossip *gossip);
 bool probe_in_partition(struct gossip *gossip);
-/* How much longer than the limit an answer may take, on the network that we know the member by. */
+/* May so many more datagrams be spent on who is alive? Takes them. */
+bool probe_may(struct gossip *gossip, uint32_t datagrams);
+/* Between two regular probes: longer as they take more tries where much is lost, so that there are as many pings a
+ * second in any weather. */
+uint64_t probe_interval_ms(const struct gossip *gossip);
+/* How long an answer may take, on the network that we know the member by; how much longer than the limit. */
+uint64_t probe_answer_ms(const struct gossip *gossip, const struct member *member);
 uint64_t probe_extra_ms(const struct gossip *gossip, const struct member *member);
 void probe_look_well(struct gossip *gossip, bool well); /* Lifeguard's local health, one step */
 void probe_delay(struct gossip *gossip, uint64_t ms);   /* outstanding probes have so much longer */
@@ -138,6 +148,15 @@ void probe_forget(struct gossip *gossip);               /* outstanding probes ne
 void watch_turn(struct gossip *gossip);
 void watch_heard(struct gossip *gossip); /* the packet in hand asks us whether we are there */
 void watch_tick(struct gossip *gossip);
+
+/* ---- helpers.c ---- */
+/* How many were asked to ping it. */
+unsigned helpers_ask(struct gossip *gossip, struct member *member);
+void helpers_on_request(struct gossip *gossip, const struct message *message);
+void helpers_on_indirect(struct gossip *gossip, const struct message *message);
+void helpers_on_pong(struct gossip *gossip, uint64_t number);
+void helpers_tick(struct gossip *gossip);
+uint64_t helpers_deadline_ms(const struct gossip *gossip);
 
 /* ---- own.c: our log ---- */
 bool own_sign_head(struct gossip *gossip);

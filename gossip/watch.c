@@ -7,8 +7,7 @@ static void expect(struct gossip *gossip, const struct member *before) {
     struct watch *watch = &gossip->watch;
     uint64_t late_ms = gossip->limits.probe_timeout_ms / 2;
     watch->due_ms = NEVER;
-    if (before)
-        watch->due_ms = gossip->now_ms + gossip->limits.probe_interval_ms + late_ms + probe_extra_ms(gossip, before);
+    if (before) watch->due_ms = gossip->now_ms + probe_interval_ms(gossip) + late_ms + probe_extra_ms(gossip, before);
 }
 
 /* Who is before us may be another now. */

@@ -108,25 +108,29 @@ static void a_hundred_that_find_each_other_by_multicast_single_nobody_out(void *
     storm_free(storm);
 }
 
-/* In a large federation a member's word makes alive whom nobody pings; if it is not so, that is found out as always. */
+/* In a large federation a member's word makes alive whom nobody pings; if not so, that is found out as always. How
+ * many are believed depends on who the newcomer hears of before it sees many: those it pings itself. */
 static void the_dead_whom_somebody_vouched_for_are_found_out(void **state) {
     (void)state;
-    struct storm *storm = running(60, 1, 3, 7);
-    storm_run(storm, 5000);
-    for (uint32_t i = 10; i < 14; i++) { /* dead, and nobody has noticed */
-        gossip_free(storm->nodes[i].gossip);
-        storm->nodes[i].gossip = NULL;
+    int believed = 0;
+    for (uint64_t seed = 7; seed < 20 && believed == 0; seed++) {
+        struct storm *storm = running(60, 1, 3, seed);
+        storm_run(storm, 5000);
+        for (uint32_t i = 10; i < 14; i++) { /* dead, and nobody has noticed */
+            gossip_free(storm->nodes[i].gossip);
+            storm->nodes[i].gossip = NULL;
+        }
+        storm_start(storm, 60);
+        storm_run(storm, 400);
+        for (uint32_t i = 10; i < 14; i++)
+            believed += storm->nodes[60].seen[i];
+        if (believed > 0) storm_run(storm, 20000);
+        for (uint32_t i = 10; i < 14; i++)
+            assert_int_equal(storm->nodes[60].seen[i], 0);
+        assert_int_equal(storm->nodes[60].sees, 56);
+        storm_free(storm);
     }
-    storm_start(storm, 60);
-    storm_run(storm, 400);
-    assert_true(storm->nodes[60].seen[10] + storm->nodes[60].seen[11] + storm->nodes[60].seen[12] +
-                    storm->nodes[60].seen[13] >
-                0);
-    storm_run(storm, 20000);
-    for (uint32_t i = 10; i < 14; i++)
-        assert_int_equal(storm->nodes[60].seen[i], 0);
-    assert_int_equal(storm->nodes[60].sees, 56);
-    storm_free(storm);
+    assert_true(believed > 0);
 }
 
 int main(void) {
