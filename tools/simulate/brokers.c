@@ -11,6 +11,8 @@
 #define DATAGRAM_COST 576u    /* of the buffer, at least, for each datagram */
 #define FLAG_LATE 1u          /* of a packet: it has waited for its slow receiver already */
 #define TICKS_AT_ONCE 4u
+#define MANY 250u /* brokers: beyond, each keeps few members in large records, or a run would not fit into memory */
+#define AWAKE_OF_MANY 32u
 #define ROWS_EXTRA 8u /* a broker's rows vary by so many */
 
 static const char federation[] = "simulated", other_federation[] = "another";
@@ -131,6 +133,7 @@ static void make_node(struct world *world, struct broker *broker) {
     };
     if (options.limits.members_max == 0 && world->broker_max > 4000)
         options.limits.members_max = world->broker_max + 96;
+    if (options.limits.awake_max == 0 && world->broker_count > MANY) options.limits.awake_max = AWAKE_OF_MANY;
     if (!hidden) options.advertise = network_address(world->network, broker->index);
     broker->node = broker->strategy->create(&options, world->common, broker_now_ms(world, broker));
     if (!broker->node) memory_is_short();

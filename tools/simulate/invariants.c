@@ -15,7 +15,8 @@
  *  (I12, no wall clock in the core, is checked by tests/layers.)
  *
  * In a small federation each event is followed by a look at everything its broker holds; in a large one at those that
- * its events name and at some others in turn, so that the cost of an event does not grow with the federation. */
+ * its events name and, now and then, at another in turn, so that the cost of an event does not grow with the
+ * federation. */
 #include "tools/simulate/world.h"
 
 #include "tools/simulate/memory.h"
@@ -23,11 +24,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_AT_ALL 16u /* members: in federations up to this size everything is looked at after each event */
-#define WATCHED_ALL                                                                                                    \
-    2000u /* brokers: above, only one in so many is watched closely, since what is remembered of each                  \
-           */
-#define WATCHED_OTHERWISE 50u /* pair would be gigabytes */
+#define LOOK_AT_ALL 16u       /* members: in federations up to this size everything is looked at after each event */
+#define TURN_EVENTS 8u        /* in larger ones another member has its turn once in so many events */
+#define TURN_POLLS 5u         /* and a broker's addresses are compared once in so many polls */
+#define WATCHED_ALL 1000u     /* brokers: above, only one in so many is watched closely, since what is remembered of */
+#define WATCHED_OTHERWISE 50u /* each pair would be gigabytes */
 #define NAMED_MAX 64u
 #define VICTIMS 16u
 #define AT_ONE_ADDRESS_US (30 * AGENDA_S)
@@ -67,6 +68,7 @@ struct victim {
 struct watch {
     struct victim victims[VICTIMS];
     uint32_t turn; /* of the next member that is looked at without a reason */
+    uint32_t events;
     uint32_t named[NAMED_MAX], named_count;
     uint32_t view_count; /* 0: not watched closely */
     struct view views[]; /* by identity */
@@ -243,7 +245,7 @@ static void look(struct world *world, struct broker *viewer, const struct gossip
 /* ---- after each event ---- */
 
 void invariants_watch(struct world *world, struct broker *broker) {
-    bool close = world->broker_max <= WATCHED_ALL || broker->index % WATCHED_OTHERWISE == 0;
+    bool close = world->broker_count <= WATCHED_ALL || broker->index % WATCHED_OTHERWISE == 0;
     uint32_t views = close ? world->broker_max : 0;
     broker->watch = memory_new(1, sizeof *broker->watch + views * sizeof(struct view));
     broker->watch->view_count = views;
@@ -260,6 +262,7 @@ static void look_at_some(struct world *world, struct broker *broker, struct goss
     struct gossip_inspected held;
     for (uint32_t i = 0; i < watch->named_count; i++)
         if (gossip_inspect_find(core, &world->id_of[watch->named[i]], &held)) look(world, broker, &held);
+    if (++watch->events % TURN_EVENTS != 0) return;
     if (!gossip_inspect_at(core, watch->turn++, &held)) {
         watch->turn = 0;
         return;
@@ -419,8 +422,10 @@ static void check_addresses(struct world *world, struct broker *viewer) {
 
 /* One broker at a time: all that it holds is looked through. */
 void invariants_poll(struct world *world) {
-    struct broker *broker = &world->brokers[world->polls++ % world->broker_max];
-    if (!world->strategy->core || world->broker_max > WATCHED_ALL) return;
-    bool ours = broker->sort == SORT_HONEST && broker->node && broker->frozen_us <= world_now_us(world);
+    uint64_t every = world->broker_count > LOOK_AT_ALL ? TURN_POLLS : 1, turn = world->polls++;
+    if (!world->strategy->core || turn % every != 0) return;
+    struct broker *broker = &world->brokers[turn / every % world->broker_max];
+    bool ours = broker->sort == SORT_HONEST && broker->node && broker->watch->view_count > 0 &&
+                broker->frozen_us <= world_now_us(world);
     if (ours) check_addresses(world, broker);
 }

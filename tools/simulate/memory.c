@@ -2,7 +2,14 @@
 
 #include "tools/complain.h"
 
+#include <malloc.h>
+#include <stdint.h>
 #include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define PAGE 4096u
+#define GROWS_BY (64 << 20) /* bytes */
 
 _Noreturn void memory_is_short(void) {
     complain("simulate: memory is short; simulate fewer brokers (--brokers), or stop other programs");
@@ -26,4 +33,13 @@ void *memory_room(void *array, size_t *room, size_t wanted, size_t size) {
     if (next > (size_t)-1 / size) must(NULL);
     *room = next;
     return must(realloc(array, next * size));
+}
+
+void memory_in_large_pages(void **heap_end) {
+    void *now = sbrk(0);
+    if (*heap_end == NULL) mallopt(M_TOP_PAD, GROWS_BY);
+    uintptr_t from = ((uintptr_t)*heap_end + PAGE - 1) / PAGE * PAGE, to = (uintptr_t)now / PAGE * PAGE;
+    /* A kernel without them refuses, and all is as before. */
+    if (*heap_end != NULL && to > from) madvise((void *)from, to - from, MADV_HUGEPAGE); /* NOLINT */
+    *heap_end = now;
 }

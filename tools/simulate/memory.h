@@ -13,4 +13,9 @@ void *memory_room(void *array, size_t *room, size_t wanted, size_t size);
 /* Says that memory is short and ends the process. */
 _Noreturn void memory_is_short(void);
 
+/* Asks the kernel for large pages for what the heap has grown by since heap_end, and moves heap_end on: a thousand
+ * brokers are a gigabyte that is visited at random, and a quarter of all time would go into finding its pages. To be
+ * called now and then; the heap grows by large steps once this was called. NULL the first time. */
+void memory_in_large_pages(void **heap_end);
+
 #endif

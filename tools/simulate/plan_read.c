@@ -200,6 +200,7 @@ static const struct plan_key gossip_keys[] = {
     {"rows_max", plan_read_count, offsetof(struct gossip_limits, rows_max), A_COUNT},
     {"eager_members_max", plan_read_count, offsetof(struct gossip_limits, eager_members_max), A_COUNT},
     {"log_entries_max", plan_read_count, offsetof(struct gossip_limits, log_entries_max), A_COUNT},
+    {"awake_max", plan_read_count, offsetof(struct gossip_limits, awake_max), A_COUNT},
 };
 
 static void read_gossip(struct plan_reader *reader, const struct plan_key *key, yaml_node_t *value) {

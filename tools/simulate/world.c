@@ -7,6 +7,7 @@
 #include <string.h>
 
 #define POLL_US (100 * AGENDA_MS)
+#define LARGE_PAGES_FROM 200u      /* brokers */
 #define RESOLVE_US (30 * AGENDA_S) /* as the daemon does */
 
 /* ---- who is who ---- */
@@ -215,6 +216,7 @@ static void poll(struct world *world) {
     measure_poll(world, world_agrees(world));
     invariants_poll(world);
     links_poll(world);
+    if (world->broker_count >= LARGE_PAGES_FROM) memory_in_large_pages(&world->heap_end);
     agenda_push(&world->agenda, world_now_us(world) + POLL_US, EVENT_POLL, 0);
 }
 

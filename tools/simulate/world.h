@@ -117,6 +117,7 @@ struct world {
     uint64_t load_us; /* when changes begin */
     uint64_t last_trouble_us;
     uint64_t trace_hash, events, polls;
+    void *heap_end;       /* memory_in_large_pages() */
     FILE *trace;          /* NULL: none */
     bool trace_datagrams; /* each of them too */
     enum sabotage sabotage;
