@@ -78,8 +78,28 @@ class Simulate(SystemTest):
         done = hobnob("simulate", self.folder() / "none.yaml", status=1)
         self.assertIn("cannot be read", done.stderr)
 
+    def test_figures_that_were_stopped_go_on(self):
+        asked = ["--numbers", "--quiet", "--markdown", "--brokers", "3", "--loss", "0", "--strategy", "hobnob", "--cut", "10s", "--part", "know,cut,memory"]
+        tables = hobnob("simulate", *asked).stdout
+        rows = [line for line in tables.splitlines() if line.startswith("| 3 | hobnob |")]
+        self.assertEqual(len(rows), 3, tables)
+        earlier = self.folder() / "earlier.md"
+        known = rows[0].replace("| 3 | hobnob | 0 % | ", "| 3 | hobnob | 0 % | a ")  # as nothing that is run would print
+        earlier.write_text(tables.replace(rows[0], known).replace(rows[2], rows[2][:-6]))  # and the last was cut off
+        again = hobnob("simulate", *asked, "--resume", earlier).stdout.splitlines()
+        self.assertIn(known, again)
+        self.assertIn(rows[1], again)
+        self.assertNotIn(rows[2][:-6], again)
+        self.assertEqual(len(again), len(tables.splitlines()))
+        # Another seed gives other figures.
+        self.assertNotIn(known, hobnob("simulate", *asked, "--seed", "2", "--resume", earlier).stdout)
+        short = hobnob("simulate", *asked, "--longest", "1ms").stdout
+        self.assertIn("not run: takes about", short)
+        self.assertIn("cannot be read", hobnob("simulate", *asked, "--resume", self.folder() / "none", status=1).stderr)
+
     def test_wrong_words_are_wrong_usage(self):
-        for arguments in (["--seeds", "0"], ["--loss", "2"], ["--strategy", "raft"], ["a.yaml", "b.yaml"], ["--datagrams"], ["--brokers", "1"], ["--seeds", "2", "--trace", "x"], ["--quiet", "--numbers"]):
+        for arguments in (["--seeds", "0"], ["--loss", "2"], ["--strategy", "raft"], ["a.yaml", "b.yaml"], ["--datagrams"], ["--brokers", "1"], ["--seeds", "2", "--trace", "x"], ["--quiet", "--numbers"],
+                          ["--numbers", "--part", "all"], ["--numbers", "--longest", "soon"], ["--numbers", "--resume", "x"]):
             done = hobnob("simulate", *arguments, status=2)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)
 

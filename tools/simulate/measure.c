@@ -33,8 +33,6 @@ struct measure {
     uint64_t idle_from_us, idle_to_us, load_from_us;
     uint64_t idle_bytes, idle_datagrams, load_bytes;
     uint64_t last_poll_us;
-    size_t heap_before;
-    bool memory_taken;
     uint64_t starting; /* brokers that started late and do not agree yet */
 };
 
@@ -53,7 +51,6 @@ struct measure *measure_new(const struct world *world) {
     measure->false_us = memory_new(world->broker_max, sizeof *measure->false_us);
     measure->heal_since_us = measure->idle_from_us = measure->idle_to_us = measure->load_from_us = UINT64_MAX;
     measure->result.formed_us = measure->result.settled_us = UINT64_MAX;
-    measure->heap_before = heap_in_use();
     return measure;
 }
 
@@ -229,17 +226,6 @@ void measure_load_begins(struct world *world) {
     measure->load_bytes = all_bytes(world, NULL);
 }
 
-/* All rows together, in what one broker holds of all others. */
-static void take_memory(struct world *world) {
-    struct measure *measure = world->measure;
-    double running = 0;
-    for (uint32_t i = 0; i < world->broker_count; i++)
-        running += broker_runs(&world->brokers[i]);
-    measure->memory_taken = true;
-    if (running < 2) return;
-    measure->result.bytes_per_member = (double)(heap_in_use() - measure->heap_before) / (running * running);
-}
-
 /* The quiet time at the beginning, and then the load. */
 static void follow_phases(struct world *world, bool agrees) {
     struct measure *measure = world->measure;
@@ -256,7 +242,6 @@ static void follow_phases(struct world *world, bool agrees) {
     if (measure->idle_bytes == 0 && now >= measure->idle_from_us) {
         measure->idle_from_us = now;
         measure->idle_bytes = all_bytes(world, &measure->idle_datagrams);
-        if (!measure->memory_taken) take_memory(world);
     }
     if (now < world->load_us || measure->load_from_us != UINT64_MAX) return;
     if (measure->idle_bytes > 0 && now > measure->idle_from_us) {
@@ -313,6 +298,20 @@ void measure_poll(struct world *world, bool agrees) {
     forget_old(world);
 }
 
+/* What the brokers hold is what the heap loses with them. */
+static void weigh(struct world *world) {
+    size_t before = heap_in_use();
+    double running = 0;
+    for (uint32_t i = 0; i < world->broker_max; i++) {
+        struct broker *broker = &world->brokers[i];
+        if (!broker->node) continue;
+        running += broker_runs(broker);
+        broker->strategy->destroy(broker->node);
+        broker->node = NULL;
+    }
+    if (running > 1) world->measure->result.bytes_per_member = (double)(before - heap_in_use()) / (running * running);
+}
+
 void measure_end(struct world *world) {
     struct measure *measure = world->measure;
     struct result *result = &measure->result;
@@ -332,4 +331,5 @@ void measure_end(struct world *world) {
         result->suspicions += counters.suspicions;
         result->refutations += counters.refutations;
     }
+    weigh(world);
 }

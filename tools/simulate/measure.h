@@ -30,7 +30,7 @@ struct result {
     uint64_t settled_us;           /* from the end of the faults until all agreed with the truth */
     uint64_t simulated_us, events, datagrams, bytes;
     uint64_t faults;
-    double bytes_per_member, bytes_per_row; /* of memory; 0: not measured */
+    double bytes_per_member; /* of memory; 0: not measured */
     double wall_s;
     uint64_t trace_hash;
 };
@@ -47,6 +47,6 @@ void measure_healed(struct world *world);  /* a cut has ended */
 void measure_trouble(struct world *world); /* a fault begins */
 void measure_load_begins(struct world *world);
 void measure_poll(struct world *world, bool agrees);
-void measure_end(struct world *world);
+void measure_end(struct world *world); /* the run is over, and so are all brokers */
 
 #endif

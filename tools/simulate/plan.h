@@ -117,6 +117,7 @@ struct plan {
     double slow_share;              /* of the brokers see all input slow_us late, all the time */
     uint64_t slow_us;
     uint32_t drift_ppm; /* clocks run wrong by up to this */
+    bool alone;         /* brokers share no memory, as if each had a process of its own */
     struct gossip_limits limits;
 };
 

@@ -108,8 +108,8 @@ struct world *world_new(const struct plan *plan, const struct strategy *strategy
     dice_init(&world->load_dice, plan->seed, "load");
     world->crypto = (struct standin_world){dice_next(&world->dice), &world->agenda.now_us};
     world->truth = truth_new();
-    world->shared = gossip_shared_new();
-    if (!world->shared) memory_is_short();
+    world->shared = plan->alone ? NULL : gossip_shared_new();
+    if (!world->shared && !plan->alone) memory_is_short();
     world->network = network_new(plan, &world->agenda, plan->seed, world->broker_max, EVENT_ARRIVAL);
     world->channels = channels_new();
     world->links = links_new();
