@@ -84,7 +84,7 @@ static void what_is_wrong_is_said_with_its_line_and_a_remedy(void **state) {
         {SITES "chaos: {crash: 5}\n", 2, "write a rate, such as 2/min or 10/h"},
         {"duration: 5m\n", 0, "there are no sites"},
         {"sites: [{name: edge, brokers: 1}]\n", 0, "there are 1 brokers; write 2 to 20000 in all"},
-        {"sites: [{name: edge, brokers: 5, nat: true}]\n", 0, "is behind NAT; name a site with public addresses first"},
+        {"sites: [{name: edge, brokers: 5, nat: true}]\n", 0, "is behind NAT; name sites with public addresses first"},
         {"sites: [{name: \"a b\", brokers: 5}]\n", 1, "name: \"a b\" is not understood"},
         {"sites: {\n", 2, "no YAML"},
         {"- 1\n", 1, "the plan has no keys"},
