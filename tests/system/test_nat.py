@@ -3,6 +3,7 @@ import time
 
 from clients import Paho
 from harness import PATIENT_SUBACK, Stopwatch, wait_until
+from storm import long_only
 from weather import WeatherTest
 
 OPEN, HIDDEN = ("edge-1", "edge-2"), "edge-3"
@@ -60,6 +61,7 @@ class Nat(WeatherTest):
         self.assertEqual([line for broker in fed for line in broker.log_lines("member", "is down")], [])
         self.assertEqual({row["name"]: row["epoch"] for row in fed["edge-1"].api("members")}[HIDDEN], epoch)
 
+    @long_only
     def test_nothing_is_lost_while_the_router_is_restarted_again_and_again(self):
         fed, sky = self.behind_a_router()
         self.say(b"first")
@@ -72,6 +74,7 @@ class Nat(WeatherTest):
         for number in range(60):
             self.heard(b"%d" % number, timeout_s=30)
 
+    @long_only
     def test_two_behind_routers_of_their_own_are_members_of_one_federation(self):
         """They cannot reach each other by TCP, so nothing passes between their clients (README, Reachability); all else does."""
         hidden = (HIDDEN, "edge-4")

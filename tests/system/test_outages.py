@@ -69,6 +69,7 @@ class Killed(Outage):
             if row["name"] in GO:
                 self.assertGreater(row["epoch"], epochs[row["name"]])
 
+    @long_only
     def test_the_same_before_anybody_has_noticed(self):
         """They are back at once, again and again, while those that stay speak."""
         self.brew(delay=5, loss=1)
@@ -112,6 +113,7 @@ class StandsStill(Outage):
 class HalfOfTheWay(Outage):
     """P19: what passes in one direction only."""
 
+    @long_only
     def test_udp_is_blocked_from_one_to_another_and_nobody_dies(self):
         self.brew(delay=5)
         self.all_pairs(30)

@@ -54,6 +54,7 @@ class Partitions(StormTest):
         self.brew(loss=2, delay=10, jitter=5)
         self.all_pairs(30)
 
+    @long_only
     def test_two_and_three(self):
         small, large = FIVE[:2], FIVE[2:]
         self.sky.part(small, large)
