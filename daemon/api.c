@@ -92,7 +92,8 @@ static bool member_at(const struct server *server, size_t index, struct member_i
 static json_t *trouble(const struct member_info *info) {
     static const char *const names[] = {[MEMBER_TROUBLE_TOKEN] = "token refused",
                                         [MEMBER_TROUBLE_NAME] = "name taken",
-                                        [MEMBER_TROUBLE_CLONED] = "key in use by two"};
+                                        [MEMBER_TROUBLE_CLONED] = "key in use by two",
+                                        [MEMBER_TROUBLE_SEALED] = "other gossip key"};
     return info->trouble == MEMBER_TROUBLE_NONE ? json_null() : json_string(names[info->trouble]);
 }
 

@@ -75,6 +75,7 @@ static void set_by_link(struct gossip *gossip, struct member *member, bool by_li
     }
     way->try_ms = gossip->now_ms + TRY_MS + chance_below(&gossip->chance, TRY_MS / 4);
     carrier_want(gossip, member, STAND_MS);
+    stray_tell(gossip, member);
 }
 
 static void set_link(struct gossip *gossip, struct member *member, bool link) {
@@ -340,7 +341,7 @@ void carrier_answered(struct gossip *gossip, struct member *member, uint64_t num
     }
     if (number != way->asked) return;
     way->asked = 0;
-    way->silent = false;
+    way->silent = way->other_key = false;
     way->silences = way->misses = 0;
     if (!way->by_link) return;
     if (++way->passes >= PASSES) {

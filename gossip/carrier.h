@@ -16,6 +16,7 @@
 struct way {
     bool link;        /* a link to it is up */
     bool by_link;     /* datagrams to it are not answered, though it is there */
+    bool other_key;   /* what comes from its address was sealed with a key that is not ours: stray.c */
     bool silent;      /* the ping of this round that went by datagram was not answered in time */
     uint8_t silences; /* rounds in a row of which that is true */
     uint8_t misses;   /* those of them that were answered by another way: then it was not the member that was silent */
@@ -46,7 +47,9 @@ struct carrier {
     uint64_t link_since_ms;           /* of the first thing by link after the last by datagram */
     uint64_t datagram_ms, link_ms;    /* when something of another was heard by either way, or NEVER */
     size_t link_count, by_link_count; /* members with way.link, with way.by_link */
-    bool try_all;                     /* datagrams, to all that are reached by link */
+    uint64_t stray_until_ms;          /* stray.c may look at so many more until then */
+    uint32_t stray_looks;
+    bool try_all; /* datagrams, to all that are reached by link */
     struct queued_datagram *packets, *packets_last;
     size_t packet_count;
 };

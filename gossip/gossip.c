@@ -146,6 +146,7 @@ void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_
     long plain_size = seal_open(&gossip->seal, &gossip->crypto, bytes, size, plain, &own);
     if (plain_size < 0) {
         gossip->counters.unsealed++;
+        stray_received(gossip, from);
         return;
     }
     if (own) {

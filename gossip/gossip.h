@@ -297,9 +297,10 @@ bool gossip_next_event(struct gossip *gossip, struct gossip_event *event);
 
 enum member_trouble {
     MEMBER_TROUBLE_NONE,
-    MEMBER_TROUBLE_TOKEN, /* its token is refused */
-    MEMBER_TROUBLE_NAME,  /* refused, as another key has its name and was there first */
-    MEMBER_TROUBLE_CLONED /* two brokers use its key, or did in the last ten minutes; it says so itself */
+    MEMBER_TROUBLE_TOKEN,  /* its token is refused */
+    MEMBER_TROUBLE_NAME,   /* refused, as another key has its name and was there first */
+    MEMBER_TROUBLE_CLONED, /* two brokers use its key, or did in the last ten minutes; it says so itself */
+    MEMBER_TROUBLE_SEALED  /* its datagrams are sealed with a gossip key that is not ours; links reach it */
 };
 
 struct member_info {
@@ -343,7 +344,7 @@ struct gossip_counters {
     uint64_t refused_token;
     uint64_t names_refused;      /* tokens refused since another key has the name */
     uint64_t clones_seen;        /* times that a key was found to be used by two, ours or another's */
-    uint64_t members_in_trouble; /* now: token or name refused, or key cloned; ourselves included */
+    uint64_t members_in_trouble; /* now: token or name refused, key cloned, other gossip key; ourselves included */
     uint64_t rings_refused, rings_conflicting, rings_sent;
     uint64_t ring;         /* number of the one that is used */
     uint64_t rings_behind; /* other brokers, alive or suspect, with an older one */

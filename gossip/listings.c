@@ -5,7 +5,9 @@
 
 static enum member_trouble trouble_of(const struct gossip *gossip, const struct member *member) {
     if (member->self ? own_is_cloned(gossip) : member->cloned) return MEMBER_TROUBLE_CLONED;
-    return member->name_taken ? MEMBER_TROUBLE_NAME : member->refused ? MEMBER_TROUBLE_TOKEN : MEMBER_TROUBLE_NONE;
+    if (member->name_taken) return MEMBER_TROUBLE_NAME;
+    if (member->refused) return MEMBER_TROUBLE_TOKEN;
+    return stray_other_key(member) ? MEMBER_TROUBLE_SEALED : MEMBER_TROUBLE_NONE;
 }
 
 static void describe(const struct gossip *gossip, uint64_t now_ms, const struct member *member,

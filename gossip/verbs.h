@@ -257,6 +257,13 @@ void carrier_tick(struct gossip *gossip);
 uint64_t carrier_deadline_ms(const struct gossip *gossip);
 void carrier_free(struct gossip *gossip);
 
+/* ---- stray.c ---- */
+/* What came from there does not open. */
+void stray_received(struct gossip *gossip, const struct gossip_address *from);
+/* It is reached by link alone, as its key is another. */
+bool stray_other_key(const struct member *member);
+void stray_tell(struct gossip *gossip, const struct member *member); /* a warning, if it is so */
+
 /* ---- holdings.c ---- */
 /* Around every change of a member's registry. It may come out of its grave by it, and its rows are told then. */
 void holdings_begin(struct gossip *gossip, const struct member *member);

@@ -147,6 +147,20 @@ class Rotation(SystemTest):
         self.assertEqual(set(rings(fed["edge-3"]).values()), {(1, marks[1])})
         self.assertTrue([line for broker in fed for line in broker.log_lines("two key rings have the number 1", marks[0], marks[1])])
 
+    def test_a_broker_with_another_gossip_key_is_found_over_links_and_named(self):
+        fed = self.federation(limits=PATIENT)
+        other = self.folder() / "other"
+        hobnob("init", other, "--brokers", "edge-1")
+        shutil.copy(other / "gossip.key", fed["edge-3"].folder / "gossip.key")
+        fed.start()
+        trouble = lambda broker: {member["name"] for member in broker.api("members") if member["trouble"] == "other gossip key"}
+        for broker, named in ((fed["edge-1"], {"edge-3"}), (fed["edge-2"], {"edge-3"}), (fed["edge-3"], {"edge-1", "edge-2"})):
+            wait_until(f"{broker.name} names {named}", lambda: trouble(broker) == named, 60)
+            for name in named:
+                self.assertEqual(len(broker.log_lines("gossip", f"{name} seals its datagrams with a gossip key that is not ours")), 1)
+        subscriber = self.closing(MosquittoSub(fed["edge-3"], "ring/#", qos=1))
+        self.crosses(fed, subscriber, "by link")
+
     def test_a_broker_may_begin_with_the_present_ring(self):
         fed = self.federation()
         made = Rings(fed)

@@ -297,6 +297,58 @@ static void same_seed_gives_the_same_packets(void **state) {
     assert_true(traces[0] == traces[1]);
 }
 
+/* Two who were given other keys are members by their link, and nothing else would say why. */
+static void another_gossip_key_is_trouble_that_is_shown(void **state) {
+    (void)state;
+    struct net *net = net_with_links(3, 21);
+    net->nodes[1].key = net_key('x');
+    for (int i = 0; i < net->count; i++)
+        net_start(net, i);
+    assert_true(net_until(net, net_agreed, 30000));
+    net_run(net, 30000);
+    for (int i = 0; i < 3; i += 2) {
+        assert_int_equal(info_of(net, i, 1).trouble, MEMBER_TROUBLE_SEALED);
+        assert_int_equal(info_of(net, 1, i).trouble, MEMBER_TROUBLE_SEALED);
+        assert_int_equal(info_of(net, i, 2 - i).trouble, MEMBER_TROUBLE_NONE);
+        struct gossip_counters counters;
+        gossip_read_counters(net->nodes[i].gossip, &counters);
+        assert_int_equal(counters.members_in_trouble, 1);
+    }
+    net_kill(net, 1);
+    net->nodes[1].key = net->nodes[0].key;
+    net_start(net, 1);
+    assert_true(net_until(net, net_agreed, 30000));
+    net_run(net, 60000);
+    for (int i = 0; i < 3; i += 2) {
+        assert_int_equal(info_of(net, i, 1).trouble, MEMBER_TROUBLE_NONE);
+        assert_int_equal(info_of(net, 1, i).trouble, MEMBER_TROUBLE_NONE);
+    }
+    net_free(net);
+}
+
+/* Datagrams that are blocked, and what strangers send, are nobody's other key. */
+static void what_does_not_open_from_elsewhere_is_no_trouble(void **state) {
+    (void)state;
+    struct net *net = net_with_links(3, 22);
+    block(net, 0, 1, true);
+    for (int i = 0; i < net->count; i++)
+        net_start(net, i);
+    assert_true(net_until(net, net_agreed, 30000));
+    net_run(net, 10000);
+    static const uint8_t junk[100] = {1};
+    struct gossip_address elsewhere = net->nodes[1].address;
+    elsewhere.port++;
+    for (int i = 0; i < 5; i++) {
+        gossip_receive(net->nodes[0].gossip, net->now_ms, &elsewhere, junk, sizeof junk);
+        gossip_receive(net->nodes[0].gossip, net->now_ms, &net->nodes[2].address, junk, sizeof junk);
+        net_run(net, 2000);
+    }
+    assert_true(info_of(net, 0, 1).by_link);
+    for (int i = 1; i < 3; i++)
+        assert_int_equal(info_of(net, 0, i).trouble, MEMBER_TROUBLE_NONE);
+    net_free(net);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(brokers_without_datagrams_find_each_other_over_links),
@@ -311,6 +363,8 @@ int main(void) {
         cmocka_unit_test(links_are_bounded_in_a_federation_without_datagrams),
         cmocka_unit_test(nobody_speaks_for_another_over_a_link),
         cmocka_unit_test(own_address_is_noticed_by_link),
+        cmocka_unit_test(another_gossip_key_is_trouble_that_is_shown),
+        cmocka_unit_test(what_does_not_open_from_elsewhere_is_no_trouble),
         cmocka_unit_test(same_seed_gives_the_same_packets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
