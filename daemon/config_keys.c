@@ -82,8 +82,12 @@ static const struct config_key client_keys[] = {
  * written. */
 #define BROKER_LIMIT(field, most, what)                                                                                \
     { .name = #field, .read = config_read_number, .offset = AT(broker_limits.field), .max = (most), .write = what }
-#define GOSSIP_LIMIT(field, most, what)                                                                                \
-    { .name = #field, .read = config_read_number, .offset = AT(gossip_limits.field), .max = (most), .write = what }
+#define GOSSIP_LIMIT_FROM(field, least, most, what)                                                                    \
+    {                                                                                                                  \
+        .name = #field, .read = config_read_number, .offset = AT(gossip_limits.field), .min = (least), .max = (most),  \
+        .write = what                                                                                                  \
+    }
+#define GOSSIP_LIMIT(field, most, what) GOSSIP_LIMIT_FROM(field, 1, most, what)
 
 static const struct config_key limit_keys[] = {
     BROKER_LIMIT(packet_size_max, 268435460u, "bytes, such as 16777216"),
@@ -135,7 +139,7 @@ static const struct config_key limit_keys[] = {
     GOSSIP_LIMIT(owner_bytes_max, UINT32_MAX, "bytes, such as 1048576"),
     GOSSIP_LIMIT(eager_members_max, UINT32_MAX, "a number of brokers"),
     GOSSIP_LIMIT(datagrams_queued_max, UINT32_MAX, "a number of datagrams"),
-    GOSSIP_LIMIT(datagram_bytes_per_s, UINT32_MAX, "bytes a second, such as 524288"),
+    GOSSIP_LIMIT_FROM(datagram_bytes_per_s, 16384, UINT32_MAX, "bytes a second, such as 524288"),
     GOSSIP_LIMIT(transfers_max, 16u, "a number of brokers, at most 16"),
     GOSSIP_LIMIT(transfer_bytes_per_s, UINT32_MAX, "bytes a second, such as 4194304"),
     GOSSIP_LIMIT(datagram_buckets_max, 64u, "a number of the 64 parts of the registry"),

@@ -202,6 +202,7 @@ void config_read_number(struct config_reader *reader, const struct config_key *k
                         yaml_node_t *value) {
     const char *text = config_scalar(reader, key, path, value);
     uint64_t number = 0;
+    const uint64_t least = key->min > 0 ? key->min : 1;
     if (text == NULL) return;
     for (const char *c = text; *c != '\0'; c++) {
         const bool digit = *c >= '0' && *c <= '9';
@@ -212,10 +213,10 @@ void config_read_number(struct config_reader *reader, const struct config_key *k
         }
         number = number * 10 + d;
     }
-    if (number == 0) {
+    if (number < least) {
         config_fault_add(reader->faults, false, config_line(value),
-                         "%s: \"%.100s\" is no whole number from 1 to %llu; write %s", path, text,
-                         (unsigned long long)key->max, key->write);
+                         "%s: \"%.100s\" is no whole number from %llu to %llu; write %s", path, text,
+                         (unsigned long long)least, (unsigned long long)key->max, key->write);
         return;
     }
     if (key->max > UINT32_MAX)

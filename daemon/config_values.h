@@ -27,6 +27,7 @@ struct config_key {
     const char *write;                 /* what to write, for faults: "one name, such as edge-1" */
     const struct config_key *children; /* of a mapping */
     size_t child_count;
+    uint64_t min; /* of a number; 0 is 1 */
     uint64_t max; /* of a number; those above 32 bits are uint64_t in struct config, the others uint32_t */
 };
 

@@ -19,7 +19,7 @@ def keys():
     found = set()
     for array, body in re.findall(r"struct config_key (\w+)_keys\[\] = \{\n(.*?)\n\};", text, re.S):
         section = {"config_top": "", "client": "clients.", "limit": "limits."}.get(array, array + ".")
-        names = re.findall(r'\.name = "(\w+)"', body) + re.findall(r"_LIMIT\((\w+),", body)
+        names = re.findall(r'\.name = "(\w+)"', body) + re.findall(r"_LIMIT(?:_FROM)?\((\w+),", body)
         found |= {section + name for name in names}
     return found - {"clients.password_file"}  # known, and said not to be there yet
 
@@ -174,6 +174,19 @@ class ManualPages(SystemTest):
         for row in rows(LIMITS.read_text(), "| key | unit |"):
             head = ", ".join(f"limits.{name}" for name in expanded(row[0]))
             self.assertIn(f"; {row[2]}. At the limit: ".replace("`", ""), page[head])
+
+
+    def test_defaults_of_gossips_limits_are_those_of_the_core(self):
+        page = paragraphs(PAGES[1].read_text())
+        found = re.findall(r"\.(\w+) = ([\du<* ]+),", re.search(r"const struct gossip_limits defaults = {(.*?)};", (ROOT / "gossip" / "gossip.c").read_text(), re.S)[1])
+        self.assertGreater(len(found), 15)
+        for name, value in found:
+            text = page.get(f"limits.{name}")
+            if text is None:  # no key of the configuration
+                continue
+            number = eval(value.replace("u", ""))
+            words = [f"{number:,}"] + [f"{number >> shift} {unit}" for shift, unit in ((20, "MiB"), (10, "KiB")) if number % (1 << shift) == 0]
+            self.assertTrue(any(re.search(rf"(^|[ (]){word}($|[.,;) ])", text) for word in words), f"{name}: {words} not in: {text}")
 
 
 class FromMosquitto(SystemTest):

@@ -203,6 +203,9 @@ static const struct {
      "c.yaml:2: limits.clients_max: \"many\" is no whole number from 1 to 4294967295; write a number of connections\n"},
     {"name: a\nlimits: {clients_max: 0}\n",
      "c.yaml:2: limits.clients_max: \"0\" is no whole number from 1 to 4294967295; write a number of connections\n"},
+    {"name: a\nlimits: {datagram_bytes_per_s: 16383}\n",
+     "c.yaml:2: limits.datagram_bytes_per_s: \"16383\" is no whole number from 16384 to 4294967295; write bytes a "
+     "second, such as 524288\n"},
     {"name: a\nlimits: {clients_max: -1}\n",
      "c.yaml:2: limits.clients_max: \"-1\" is no whole number from 1 to 4294967295; write a number of connections\n"},
     {"name: a\nlimits: {clients_max: 4294967296}\n", "c.yaml:2: limits.clients_max: \"4294967296\" is no whole number "
