@@ -9,9 +9,9 @@
 #include "tools/simulate/world.h"
 
 /* What a row costs on one core of 2024, so that nobody waits for a day without having been told. */
-#define JOIN_US 60.0 /* of a broker that comes to know another, */
-#define SECOND_US 60.0 /* and of a simulated second of a broker */
-#define ROWS_WEIGHED 8u /* of each kind and broker */
+#define JOIN_US 60.0      /* of a broker that comes to know another, */
+#define SECOND_US 60.0    /* and of a simulated second of a broker */
+#define ROWS_WEIGHED 8u   /* of each kind and broker */
 #define WEIGHED_MAX 1000u /* brokers that share nothing */
 #define TABLE_ALONE 3u    /* brokers: what they take is nearly all for themselves */
 
@@ -221,8 +221,8 @@ bool numbers_row_memory(struct numbers_table *table, uint64_t brokers) {
     double full = weigh(table->wanted, brokers, ROWS_WEIGHED, &wall_s);
     number_cell(row.cells[3], empty);
     if (brokers > TABLE_ALONE)
-        number_cell(row.cells[4], (empty - weigh(table->wanted, TABLE_ALONE, 0, &wall_s)) /
-                                      (double)(brokers - TABLE_ALONE));
+        number_cell(row.cells[4],
+                    (empty - weigh(table->wanted, TABLE_ALONE, 0, &wall_s)) / (double)(brokers - TABLE_ALONE));
     number_cell(row.cells[5], (full - empty) / (double)(brokers * 2 * ROWS_WEIGHED));
     wall_cell(row.cells[6], wall_s);
     return numbers_table_add(table, &row);
