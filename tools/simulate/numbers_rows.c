@@ -11,9 +11,13 @@
 /* What a row costs on one core of 2024, so that nobody waits for a day without having been told. */
 #define JOIN_US 60.0      /* of a broker that comes to know another, */
 #define SECOND_US 60.0    /* and of a simulated second of a broker */
+#define BUSY_BY_LOSS 20.0 /* times more by share: what is lost is said again, */
+#define BUSY_BY_SLOW 15.0 /* and whoever is late is suspected */
+
 #define ROWS_WEIGHED 8u   /* of each kind and broker */
 #define WEIGHED_MAX 1000u /* brokers that share nothing */
-#define TABLE_ALONE 3u    /* brokers: what they take is nearly all for themselves */
+#define ALONE 3u          /* brokers: what they take is nearly all for themselves */
+#define SHARES 3u         /* of slow brokers */
 
 static double now_s(void) {
     struct timespec now;
@@ -64,7 +68,8 @@ static void name_loss(struct numbers_row *row, uint64_t brokers, double loss, co
 static bool is_affordable(const struct numbers_wanted *wanted, const struct plan *plan, unsigned runs,
                           struct numbers_row *row) {
     double brokers = plan->broker_count, seconds = (double)plan->duration_us / 1e6;
-    double us = runs * (brokers * brokers * JOIN_US + brokers * seconds * SECOND_US);
+    double busy = 1 + BUSY_BY_LOSS * plan->weather.loss + BUSY_BY_SLOW * plan->slow_share;
+    double us = runs * busy * (brokers * brokers * JOIN_US + brokers * seconds * SECOND_US);
     char text[24];
     if (us <= (double)wanted->longest_us) return true;
     report_time((uint64_t)us, text);
@@ -139,31 +144,35 @@ bool numbers_row_know(struct numbers_table *table, uint64_t brokers, double loss
     return numbers_table_add(table, &row);
 }
 
+static void plan_slow(struct plan *plan, const struct numbers_wanted *wanted, uint64_t brokers, double loss,
+                      double share) {
+    plan_for(plan, wanted, brokers, loss, "slow brokers");
+    plan->slow_share = share;
+    plan->slow_us = 2 * AGENDA_S;
+    plan->duration_us = (brokers > 1000 ? 180 : brokers > 100 ? 300 : 1800) * AGENDA_S;
+    plan->settle_us = AGENDA_S;
+}
+
 bool numbers_row_slow(struct numbers_table *table, uint64_t brokers, double loss, const struct strategy *strategy) {
-    static const double shares[] = {0, 0.01, 0.2};
+    static const double shares[SHARES] = {0, 0.01, 0.2};
+    struct plan plan;
     struct numbers_row row;
     double wall_s = 0;
     name_loss(&row, brokers, loss, strategy);
     if (numbers_table_again(table, &row)) return true;
-    for (size_t i = 0; i < 3; i++) {
-        struct plan plan;
-        plan_for(&plan, table->wanted, brokers, loss, "slow brokers");
-        plan.slow_share = shares[i];
-        plan.slow_us = 2 * AGENDA_S;
-        plan.duration_us = (brokers > 1000 ? 180 : brokers > 100 ? 300 : 1800) * AGENDA_S;
-        plan.settle_us = AGENDA_S;
-        bool affordable = is_affordable(table->wanted, &plan, 3, &row);
-        if (affordable) {
-            const struct result *result = run(table->wanted, &plan, strategy);
-            if (result->broker_hours > 0)
-                snprintf(row.cells[3 + i], NUMBERS_CELL, "%.3g",
-                         (double)result->false_death_brokers / result->broker_hours);
-            wall_s += result->wall_s;
-        }
+    plan_slow(&plan, table->wanted, brokers, loss, shares[SHARES - 1]);
+    bool affordable = is_affordable(table->wanted, &plan, SHARES, &row);
+    plan_free(&plan);
+    for (size_t i = 0; affordable && i < SHARES; i++) {
+        plan_slow(&plan, table->wanted, brokers, loss, shares[i]);
+        const struct result *result = run(table->wanted, &plan, strategy);
+        if (result->broker_hours > 0)
+            snprintf(row.cells[NUMBERS_NAMES + i], NUMBERS_CELL, "%.3g",
+                     (double)result->false_death_brokers / result->broker_hours);
+        wall_s += result->wall_s;
         plan_free(&plan);
-        if (!affordable) return numbers_table_add(table, &row);
     }
-    wall_cell(row.cells[6], wall_s);
+    if (affordable) wall_cell(row.cells[NUMBERS_NAMES + SHARES], wall_s);
     return numbers_table_add(table, &row);
 }
 
@@ -220,9 +229,8 @@ bool numbers_row_memory(struct numbers_table *table, uint64_t brokers) {
     double empty = weigh(table->wanted, brokers, 0, &wall_s);
     double full = weigh(table->wanted, brokers, ROWS_WEIGHED, &wall_s);
     number_cell(row.cells[3], empty);
-    if (brokers > TABLE_ALONE)
-        number_cell(row.cells[4],
-                    (empty - weigh(table->wanted, TABLE_ALONE, 0, &wall_s)) / (double)(brokers - TABLE_ALONE));
+    if (brokers > ALONE)
+        number_cell(row.cells[4], (empty - weigh(table->wanted, ALONE, 0, &wall_s)) / (double)(brokers - ALONE));
     number_cell(row.cells[5], (full - empty) / (double)(brokers * 2 * ROWS_WEIGHED));
     wall_cell(row.cells[6], wall_s);
     return numbers_table_add(table, &row);
