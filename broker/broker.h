@@ -118,6 +118,7 @@ struct broker_questions {
 
 struct broker_options {
     const char *name;                   /* this broker's name, for HLC ties and $SYS; copied */
+    const char *federation;             /* at most 63 bytes: links are made with brokers of the same one; copied */
     uint8_t id[16];                     /* this broker's id (first 16 bytes of its key's thumbprint) */
     uint64_t epoch;                     /* of this run, larger than that of any run before */
     uint64_t seed;                      /* for assigned client ids and hash keys */

@@ -45,6 +45,8 @@ struct federation *federation_new(const struct federation_options *options, uint
     federation->retained = options->retained;
     federation->limits = options->options->limits;
     snprintf(federation->name, sizeof federation->name, "%s", options->options->name ? options->options->name : "");
+    const char *named = options->options->federation;
+    snprintf(federation->federation, sizeof federation->federation, "%s", named ? named : "");
     memcpy(federation->id.bytes, options->options->id, sizeof federation->id.bytes);
     federation->epoch = options->options->epoch;
     federation->random = (options->options->seed ^ 0x9e3779b97f4a7c15u) | 1;

@@ -60,7 +60,7 @@ static void pack_str(msgpack_packer *packer, const char *text, size_t size) {
 }
 
 void frame_write_hello(struct frame_out *out, const struct hello *hello) {
-    msgpack_packer packer = begin(out, 14, FRAME_HELLO);
+    msgpack_packer packer = begin(out, 15, FRAME_HELLO);
     msgpack_pack_uint64(&packer, hello->protocol_min);
     msgpack_pack_uint64(&packer, hello->protocol_max);
     pack_bin(&packer, hello->id, sizeof hello->id);
@@ -74,6 +74,7 @@ void frame_write_hello(struct frame_out *out, const struct hello *hello) {
     msgpack_pack_uint64(&packer, hello->expected);
     msgpack_pack_uint64(&packer, hello->credit);
     msgpack_pack_uint64(&packer, hello->frame_size_max);
+    pack_str(&packer, hello->federation, hello->federation_size);
 }
 
 void frame_write_bye(struct frame_out *out, enum bye_code code, const char *reason) {
@@ -289,6 +290,7 @@ static void read_hello(struct cursor *cursor, struct hello *hello) {
     hello->expected = read_uint(cursor, UINT64_MAX >> 1);
     hello->credit = read_uint(cursor, UINT64_MAX);
     hello->frame_size_max = read_uint(cursor, UINT64_MAX);
+    hello->federation = read_str(cursor, &hello->federation_size);
 }
 
 static void read_items(struct cursor *cursor, struct frame *frame) {
@@ -309,7 +311,7 @@ static void read_items(struct cursor *cursor, struct frame *frame) {
 
 /* Fields of each type, the type itself included; 0: no such frame. */
 static const uint8_t frame_fields[] = {
-    [FRAME_HELLO] = 14, [FRAME_BYE] = 3,     [FRAME_JOIN] = 2,   [FRAME_LEAVE] = 2,  [FRAME_JOINED] = 3,
+    [FRAME_HELLO] = 15, [FRAME_BYE] = 3,     [FRAME_JOIN] = 2,   [FRAME_LEAVE] = 2,  [FRAME_JOINED] = 3,
     [FRAME_SYNCED] = 1, [FRAME_PUBLISH] = 3, [FRAME_ACK] = 2,    [FRAME_INVITE] = 2, [FRAME_DECLINE] = 3,
     [FRAME_PING] = 1,   [FRAME_PONG] = 1,    [FRAME_GOSSIP] = 2,
 };

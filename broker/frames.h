@@ -34,9 +34,10 @@ enum bye_code {
     BYE_MALFORMED = 5, /* a frame that is none, or out of its order */
     BYE_SILENT = 6,
     BYE_EXPIRED = 7,
-    BYE_OVERLOAD = 8, /* short of memory or over a limit; come again later */
-    BYE_GONE = 9,     /* the membership here says that you are down or left */
-    BYE_EPOCH = 10    /* a later run of yours is known */
+    BYE_OVERLOAD = 8,   /* short of memory or over a limit; come again later */
+    BYE_GONE = 9,       /* the membership here says that you are down or left */
+    BYE_EPOCH = 10,     /* a later run of yours is known */
+    BYE_FEDERATION = 11 /* you are of another federation */
 };
 
 enum joined_status { JOINED_YES = 0, JOINED_PRIVATE = 1, JOINED_FULL = 2 };
@@ -46,6 +47,8 @@ struct hello {
     uint8_t id[16];
     const char *name;
     size_t name_size;
+    const char *federation;
+    size_t federation_size;
     uint64_t epoch;
     const uint8_t *token;
     size_t token_size;

@@ -86,6 +86,27 @@ static bool ask_who(struct federation *federation, struct link *link, const stru
     return false;
 }
 
+/* Tokens of one issuer may be good in several federations. Asked after the token, so that a stranger is told nothing.
+ */
+static bool is_of_ours(struct federation *federation, struct link *link, const struct hello *hello,
+                       const struct peer_answer *answer) {
+    const char *ours = federation->federation;
+    if (hello->federation_size == strlen(ours) && memcmp(hello->federation, ours, hello->federation_size) == 0)
+        return true;
+    char theirs[32], reason[256];
+    size_t size = hello->federation_size < sizeof theirs - 1 ? hello->federation_size : sizeof theirs - 1;
+    for (size_t i = 0; i < size; i++) /* it ends up in logs */
+        theirs[i] = hello->federation[i] > ' ' && hello->federation[i] < 0x7f ? hello->federation[i] : '?';
+    theirs[size] = '\0';
+    snprintf(
+        reason, sizeof reason,
+        "%.31s is of the federation \"%s\" and %.31s of \"%.31s\": give both one federation.name, or take the other's "
+        "address out of federation.bootstrap",
+        answer->name, theirs, federation->name, ours);
+    link_refuse(federation, link, BYE_FEDERATION, answer->name, reason);
+    return false;
+}
+
 void link_on_hello(struct federation *federation, struct link *link, const struct hello *hello) {
     struct peer_answer answer;
     if (hello->protocol_min > LINK_PROTOCOL_MAX || hello->protocol_max < LINK_PROTOCOL_MIN ||
@@ -94,7 +115,7 @@ void link_on_hello(struct federation *federation, struct link *link, const struc
                     "no common protocol version; upgrade the older broker");
         return;
     }
-    if (!ask_who(federation, link, hello, &answer)) return;
+    if (!ask_who(federation, link, hello, &answer) || !is_of_ours(federation, link, hello, &answer)) return;
     struct peer *peer = peers_make(federation, &answer.id);
     if (!peer) {
         link_refuse(federation, link, BYE_OVERLOAD, answer.name, "no room for another peer (peers_max)");

@@ -122,7 +122,7 @@ struct federation {
     struct subs *subs;
     struct retained *retained;
     struct broker_limits limits;
-    char name[64];
+    char name[64], federation[64];
     struct peer_id id;
     uint64_t epoch, random, now_ms; /* now_ms: of the call under way */
     struct private_filter *privates;

@@ -11,7 +11,7 @@
 #include <string.h>
 
 void link_on_bye(struct federation *federation, struct link *link, const struct frame *frame) {
-    char reason[160];
+    char reason[256];
     size_t size = frame->reason_size < sizeof reason ? frame->reason_size : sizeof reason - 1;
     for (size_t i = 0; i < size; i++)
         reason[i] = frame->reason[i] >= ' ' && frame->reason[i] != 0x7f ? frame->reason[i] : '?';

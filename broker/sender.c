@@ -73,6 +73,8 @@ void sender_hello(struct federation *federation, struct link *link) {
         .protocol_max = LINK_PROTOCOL_MAX,
         .name = federation->name,
         .name_size = strlen(federation->name),
+        .federation = federation->federation,
+        .federation_size = strlen(federation->federation),
         .epoch = federation->epoch,
         .token = federation->token,
         .token_size = federation->token_size,

@@ -37,6 +37,7 @@ static void choose_id(struct node *node, const struct node_options *options) {
 static bool make_broker(struct node *node, const struct node_options *options, uint64_t now_ms) {
     struct broker_options broker = {
         .name = options->name,
+        .federation = options->federation,
         .epoch = options->epoch,
         .seed = options->seed,
         .private_filters = options->private_filters,

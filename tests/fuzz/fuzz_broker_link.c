@@ -53,6 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
                           .protocol_max = 1,
                           .name = "peer",
                           .name_size = 4,
+                          .federation = "",
                           .epoch = 1,
                           .token = key,
                           .token_size = 1,

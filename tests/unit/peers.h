@@ -69,7 +69,7 @@ struct world {
         bool mute; /* nobody hears of its rows */
         bool refuses;
         struct broker_limits limits;
-        const char *private_filter;
+        const char *private_filter, *federation;
     } sites[SITES_MAX];
     int site_count;
     bool apart[SITES_MAX][SITES_MAX]; /* no dial gets through */
@@ -126,7 +126,12 @@ static inline bool site_start(struct world *world, int index) {
     snprintf(site->name, sizeof site->name, "site-%d", index);
     site->epoch++;
     struct broker_options options = {
-        .name = site->name, .epoch = site->epoch, .seed = (uint64_t)index + 7, .limits = site->limits};
+        .name = site->name,
+        .federation = site->federation,
+        .epoch = site->epoch,
+        .seed = (uint64_t)index + 7,
+        .limits = site->limits,
+    };
     memcpy(options.id, site->id.bytes, 16);
     options.private_filters = &site->private_filter;
     options.private_filter_count = site->private_filter ? 1 : 0;

@@ -16,6 +16,8 @@ static struct hello a_hello(void) {
                           .protocol_max = 3,
                           .name = "edge-1",
                           .name_size = 6,
+                          .federation = "home",
+                          .federation_size = 4,
                           .epoch = 1ull << 40,
                           .token = (const uint8_t *)"token",
                           .token_size = 5,
@@ -44,6 +46,8 @@ static void hello_is_read_as_written(void **state) {
     assert_int_equal(frame.hello.epoch, 1ull << 40);
     assert_memory_equal(frame.hello.token, "token", 5);
     assert_memory_equal(frame.hello.name, "edge-1", 6);
+    assert_int_equal(frame.hello.federation_size, 4);
+    assert_memory_equal(frame.hello.federation, "home", 4);
     assert_int_equal(frame.hello.stream, 2);
     assert_int_equal(frame.hello.first, 300);
     assert_int_equal(frame.hello.seen_epoch, 7);

@@ -171,6 +171,33 @@ static void a_raised_epoch_makes_links_anew(void **state) {
     end(world);
 }
 
+/* P5: one issuer may serve two federations, and an address may have been another's before. */
+static void a_link_into_another_federation_is_refused_and_both_are_told_why(void **state) {
+    (void)state;
+    struct world *world = calloc(1, sizeof *world);
+    assert_non_null(world);
+    world_init(world, 2);
+    world->sites[0].federation = "plant";
+    world->sites[1].federation = "office";
+    assert_true(world_start(world));
+    struct client *hears = client_connect(world, 1), *says = client_connect(world, 0);
+    client_subscribe(world, hears, "t", 1);
+    client_publish(world, says, "t", "m", 1, false);
+    world_run(world, 20000);
+    assert_int_equal(client_got(hears, "m"), 0);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(world_counters(world, i).links_up, 0);
+        assert_non_null(strstr(world->last_warning[i], "is of the federation \""));
+        assert_non_null(strstr(world->last_warning[i], "\"plant\""));
+        assert_non_null(strstr(world->last_warning[i], "\"office\""));
+        assert_non_null(strstr(world->last_warning[i], "give both one federation.name, or take the other's address out "
+                                                       "of federation.bootstrap"));
+        assert_int_equal(world->warnings[i], 1);
+    }
+    assert_true(world->dials > 3 && world->dials < 40); /* it backs off */
+    end(world);
+}
+
 static void refused_token_makes_no_link(void **state) {
     (void)state;
     struct world *world = started(2);
@@ -452,6 +479,7 @@ int main(void) {
         cmocka_unit_test(what_was_received_is_not_taken_twice),
         cmocka_unit_test(a_restarted_peer_gets_what_waits_and_joins_again),
         cmocka_unit_test(a_raised_epoch_makes_links_anew),
+        cmocka_unit_test(a_link_into_another_federation_is_refused_and_both_are_told_why),
         cmocka_unit_test(refused_token_makes_no_link),
         cmocka_unit_test(a_large_publication_crosses_in_pieces),
         cmocka_unit_test(many_publications_share_a_frame),

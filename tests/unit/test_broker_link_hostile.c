@@ -60,6 +60,7 @@ static struct hello hello_of(int site) {
                           .protocol_max = 1,
                           .name = "played",
                           .name_size = 6,
+                          .federation = "",
                           .epoch = 1,
                           .token = &tokens[site],
                           .token_size = 1,
@@ -122,8 +123,9 @@ static void no_frame_is_heeded_before_the_hello(void **state) {
 static void a_bad_hello_is_refused(void **state) {
     (void)state;
     static uint8_t other_token = 3;
+    static const char others[3][300] = {"x", "longer\n than any\x1b name may be", {0}};
     struct stage *stage = stage_new();
-    for (int fault = 0; fault < 5; fault++) {
+    for (int fault = 0; fault < 8; fault++) {
         broker_handle link = accepted(stage, 2);
         struct frame_out out = {0};
         struct hello hello = hello_of(2);
@@ -132,12 +134,13 @@ static void a_bad_hello_is_refused(void **state) {
         if (fault == 2) hello.id[3] ^= 1;
         if (fault == 3) hello.token_size = 0;
         if (fault == 4) hello.protocol_min = 2, hello.protocol_max = 1;
+        if (fault > 4) hello.federation = others[fault - 5], hello.federation_size = fault == 5 ? 1 : sizeof others[1];
         frame_write_hello(&out, &hello);
         give(stage, link, &out);
         frame_out_deinit(&out);
-        assert_bye(stage, link, fault == 0 || fault == 4 ? BYE_PROTOCOL : BYE_REFUSED);
+        assert_bye(stage, link, fault == 0 || fault == 4 ? BYE_PROTOCOL : fault > 4 ? BYE_FEDERATION : BYE_REFUSED);
     }
-    assert_int_equal(world_counters(&stage->world, 0).links_refused, 5);
+    assert_int_equal(world_counters(&stage->world, 0).links_refused, 8);
     stage_end(stage);
 }
 
