@@ -21,6 +21,17 @@ struct name {
     struct gossip_address addresses[ADDRESSES_MAX];
 };
 
+/* What the log says of a name. */
+struct words {
+    const char *unknown, *found, *remedy;
+};
+static const struct words bootstrap_words = {"bootstrap_unknown", "bootstrap_found",
+                                             "asked again for ever; if the name is wrong, mend federation.bootstrap"};
+static const struct words own_words = {
+    "advertise_unknown", "advertise_found",
+    "asked again for ever; until then others keep the address that they see or were told; if the name is wrong, mend "
+    "federation.advertise"};
+
 struct resolver {
     struct server *server;
     uv_timer_t timer;
@@ -28,7 +39,13 @@ struct resolver {
     size_t asked; /* answers awaited */
     size_t name_count;
     struct name names[CONFIG_BOOTSTRAP_MAX];
+    struct name own;            /* federation.advertise; config NULL if that is no name */
+    struct gossip_address told; /* of our own, to gossip; family 0: none yet */
 };
+
+static bool is_own(const struct name *name) {
+    return name == &name->resolver->own;
+}
 
 /* Several addresses of one name, and several names: gossip tries them all. If they are too many each name has its
  * share. */
@@ -43,10 +60,35 @@ static void tell_gossip(struct resolver *resolver) {
     server_pump(server);
 }
 
+static void log_changed(const struct resolver *resolver) {
+    char ip[INET6_ADDRSTRLEN] = "";
+    uv_inet_ntop(resolver->told.family == 6 ? AF_INET6 : AF_INET, resolver->told.ip, ip, sizeof(ip));
+    log_line(resolver->server->log, LOG_LEVEL_INFO, "advertise_changed", "host", resolver->own.config->host, "address",
+             ip, NULL);
+}
+
+/* Of several addresses the one that is used stays, as names with many are answered in any order. */
+static void tell_own(struct resolver *resolver) {
+    const struct name *own = &resolver->own;
+    struct server *server = resolver->server;
+    for (size_t i = 0; i < own->address_count; i++)
+        if (memcmp(&own->addresses[i], &resolver->told, sizeof(resolver->told)) == 0) return;
+    size_t taken = 0;
+    while (taken < own->address_count &&
+           !gossip_set_advertise(node_gossip(server->node), server_now_ms(server), &own->addresses[taken]))
+        taken++;
+    if (taken == own->address_count) return;
+    const bool changed = resolver->told.family != 0;
+    resolver->told = own->addresses[taken];
+    if (changed) log_changed(resolver);
+    server_pump(server);
+}
+
 static void take_addresses(struct name *name, const struct addrinfo *found) {
     name->address_count = 0;
     for (; found != NULL && name->address_count < ADDRESSES_MAX; found = found->ai_next) {
         struct gossip_address *address = &name->addresses[name->address_count];
+        memset(address, 0, sizeof(*address)); /* they are compared as bytes */
         if (!datagrams_address_from(found->ai_addr, address)) continue;
         address->port = name->config->port;
         name->address_count++;
@@ -57,12 +99,13 @@ static void take_addresses(struct name *name, const struct addrinfo *found) {
 static void take_answer(struct name *name, int status, const struct addrinfo *found) {
     struct log *log = name->resolver->server->log;
     const char *host = name->config->host;
+    const struct words *words = is_own(name) ? &own_words : &bootstrap_words;
     if (status == 0) {
         take_addresses(name, found);
-        if (name->is_unknown) log_line(log, LOG_LEVEL_INFO, "bootstrap_found", "host", host, NULL);
+        if (name->is_unknown) log_line(log, LOG_LEVEL_INFO, words->found, "host", host, NULL);
     } else if (!name->is_unknown) {
-        log_line(log, LOG_LEVEL_WARNING, "bootstrap_unknown", "host", host, "error", uv_strerror(status), "text",
-                 "asked again for ever; if the name is wrong, mend federation.bootstrap", NULL);
+        log_line(log, LOG_LEVEL_WARNING, words->unknown, "host", host, "error", uv_strerror(status), "text",
+                 words->remedy, NULL);
     }
     name->is_unknown = status != 0;
 }
@@ -78,7 +121,10 @@ static void on_answer(uv_getaddrinfo_t *request, int status, struct addrinfo *fo
     name->is_asked = false;
     if (!resolver->closing) {
         take_answer(name, status, found);
-        if (status == 0) tell_gossip(resolver);
+        if (status == 0 && is_own(name))
+            tell_own(resolver);
+        else if (status == 0)
+            tell_gossip(resolver);
     }
     uv_freeaddrinfo(found);
     release(resolver);
@@ -104,13 +150,16 @@ static bool is_alone(const struct server *server) {
     return counters.members_alive + counters.members_suspect <= 1;
 }
 
+static void ask_if_due(struct name *name, bool alone) {
+    const uint64_t passed_ms = server_now_ms(name->resolver->server) - name->asked_ms;
+    if (alone || name->is_unknown || passed_ms >= RESOLVER_AGAIN_MS) ask(name);
+}
+
 void resolver_look(struct resolver *resolver) {
     const bool alone = is_alone(resolver->server);
-    for (size_t i = 0; i < resolver->name_count; i++) {
-        struct name *name = &resolver->names[i];
-        const uint64_t passed_ms = server_now_ms(resolver->server) - name->asked_ms;
-        if (alone || name->is_unknown || passed_ms >= RESOLVER_AGAIN_MS) ask(name);
-    }
+    for (size_t i = 0; i < resolver->name_count; i++)
+        ask_if_due(&resolver->names[i], alone);
+    if (resolver->own.config != NULL) ask_if_due(&resolver->own, alone);
 }
 
 static void on_timer(uv_timer_t *timer) {
@@ -124,6 +173,10 @@ static void take_numeric(struct name *name) {
     name->address_count = datagrams_address_from((struct sockaddr *)&address, &name->addresses[0]) ? 1 : 0;
 }
 
+static const struct config_address *own_address(const struct config *config) {
+    return config->federation.has_advertise ? &config->federation.advertise : &config->listen.peers.items[0];
+}
+
 struct resolver *resolver_new(struct server *server) {
     struct resolver *resolver = calloc(1, sizeof(*resolver));
     if (resolver == NULL) return NULL;
@@ -134,9 +187,12 @@ struct resolver *resolver_new(struct server *server) {
         resolver->names[i].config = &server->config->federation.bootstrap[i];
         take_numeric(&resolver->names[i]);
     }
+    resolver->own.resolver = resolver;
+    if (own_address(server->config)->ip[0] == '\0') resolver->own.config = own_address(server->config);
     uv_timer_init(server->loop, &resolver->timer);
     resolver->timer.data = resolver;
     tell_gossip(resolver);
+    if (resolver->own.config != NULL) ask(&resolver->own);
     for (size_t i = 0; i < resolver->name_count; i++)
         ask(&resolver->names[i]);
     uv_timer_start(&resolver->timer, on_timer, RESOLVER_RETRY_MS, RESOLVER_RETRY_MS);
@@ -154,30 +210,17 @@ void resolver_close(struct resolver *resolver) {
     resolver->closing = true;
     for (size_t i = 0; i < resolver->name_count; i++)
         if (resolver->names[i].is_asked) uv_cancel((uv_req_t *)&resolver->names[i].request);
+    if (resolver->own.is_asked) uv_cancel((uv_req_t *)&resolver->own.request);
     uv_close((uv_handle_t *)&resolver->timer, on_timer_closed);
 }
 
-/* ---- our own address ---- */
-
-struct gossip_address resolver_advertise(const struct config *config, struct log *log) {
+struct gossip_address resolver_advertise(const struct config *config) {
     struct gossip_address address = {0};
     struct sockaddr_storage numeric;
-    const struct config_address *from =
-        config->federation.has_advertise ? &config->federation.advertise : &config->listen.peers.items[0];
-    if (from->ip[0] != '\0') {
-        const bool any = strcmp(from->ip, "0.0.0.0") == 0 || strcmp(from->ip, "::") == 0;
-        listening_sockaddr(from, &numeric);
-        if (!any) datagrams_address_from((struct sockaddr *)&numeric, &address);
-        return address;
-    }
-    const struct addrinfo hints = {.ai_family = AF_UNSPEC, .ai_socktype = SOCK_DGRAM};
-    struct addrinfo *found = NULL;
-    const int result = getaddrinfo(from->host, NULL, &hints, &found);
-    if (result != 0)
-        log_line(log, LOG_LEVEL_WARNING, "advertise_unknown", "host", from->host, "error", gai_strerror(result), "text",
-                 "others use the address that they see; if the name is wrong, mend federation.advertise", NULL);
-    else if (datagrams_address_from(found->ai_addr, &address))
-        address.port = from->port;
-    if (found != NULL) freeaddrinfo(found);
+    const struct config_address *from = own_address(config);
+    const bool any = strcmp(from->ip, "0.0.0.0") == 0 || strcmp(from->ip, "::") == 0;
+    if (from->ip[0] == '\0' || any) return address;
+    listening_sockaddr(from, &numeric);
+    datagrams_address_from((struct sockaddr *)&numeric, &address);
     return address;
 }

@@ -1,6 +1,6 @@
-/* The bootstrap list: names made addresses by the system's resolver, again every RESOLVER_AGAIN_MS, for ever; every
- * RESOLVER_RETRY_MS those that are unknown, and all while nobody else is alive. A lookup that hangs keeps back only its
- * own name, and those that wait for a thread of the loop's pool. */
+/* The bootstrap list and our own name: names made addresses by the system's resolver, again every RESOLVER_AGAIN_MS,
+ * for ever; every RESOLVER_RETRY_MS those that are unknown, and all while nobody else is alive. A lookup that hangs
+ * keeps back only its own name, and those that wait for a thread of the loop's pool. */
 #ifndef DAEMON_RESOLVER_H
 #define DAEMON_RESOLVER_H
 
@@ -11,7 +11,8 @@
 
 struct resolver;
 
-/* Gives gossip the numeric addresses at once and those of names as answers come. NULL when memory is short. */
+/* Gives gossip the numeric addresses at once and those of names, our own among them, as answers come. NULL when memory
+ * is short. */
 struct resolver *resolver_new(struct server *server);
 
 /* Asks for what is due; each RESOLVER_RETRY_MS by itself. */
@@ -20,8 +21,9 @@ void resolver_look(struct resolver *resolver);
 /* Stops; it is freed in the next turns of the loop, when the last answer is here. NULL is fine. */
 void resolver_close(struct resolver *resolver);
 
-/* The address others are to use for us: federation.advertise, else the first peers listener if it is one address, else
- * family 0. A name is looked up at once, which waits for DNS; an unknown one is a warning in the log. */
-struct gossip_address resolver_advertise(const struct config *config, struct log *log);
+/* The address others are to use for us, if it is configured as one: federation.advertise, else the first peers
+ * listener; family 0: nothing is known (0.0.0.0), or it is a name, which the resolver looks up, tells gossip, and
+ * follows. */
+struct gossip_address resolver_advertise(const struct config *config);
 
 #endif

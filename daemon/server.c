@@ -303,7 +303,7 @@ static bool make_node(struct server *server, char error[SERVER_ERROR_MAX]) {
             options.ring_number = server->identity->ring_number;
             memcpy(options.ring_digest, server->identity->ring_digest, sizeof(options.ring_digest));
         }
-        options.advertise = resolver_advertise(config, server->log);
+        options.advertise = resolver_advertise(config);
     }
     if (getrandom(&options.seed, sizeof(options.seed), 0) != (ssize_t)sizeof(options.seed)) {
         snprintf(error, SERVER_ERROR_MAX, "the system gives no random numbers: start hobnobd later in the boot");

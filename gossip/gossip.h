@@ -148,6 +148,10 @@ void gossip_free(struct gossip *gossip);
 /* Replaces the bootstrap addresses (resolved again by the caller from time to time). Our own is noticed and skipped. At
  * most 64 are used. */
 void gossip_set_bootstrap(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *addresses, size_t count);
+/* Our own address from now on, whatever others see: the configured name has another one, or one at last. An own
+ * statement like any other: a new head, the same life. False when memory is short, or nobody could use it: nothing is
+ * changed, and what was said before still holds. */
+bool gossip_set_advertise(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *address);
 /* Peers that were good in an earlier run: dialled like bootstrap addresses, beside them. At most 64 are used. */
 void gossip_set_remembered(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *addresses,
                            size_t count);

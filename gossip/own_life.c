@@ -28,9 +28,21 @@ bool address_is_usable(const struct gossip_address *address) {
     return v4 ? address->ip[0] < 224 : address->ip[0] != 0xff;
 }
 
+static bool say_address(struct gossip *gossip, const struct gossip_address *address) {
+    struct member *self = gossip->self;
+    struct gossip_address before = self->address;
+    self->address = *address;
+    bool said = own_sign_head(gossip);
+    if (said)
+        own_tell_head(gossip);
+    else
+        self->address = before;
+    return said;
+}
+
 void own_seen_at(struct gossip *gossip, const struct gossip_address *address) {
     struct own *own = &gossip->own;
-    struct member *self = gossip->self;
+    const struct member *self = gossip->self;
     if (own->advertise_fixed || !address_is_usable(address) || address_equal(address, &self->address)) return;
     /* A neighbour on our own host sees us on loopback, where nobody else does. */
     bool better = self->address.family == 0 || (address_is_loopback(&self->address) && !address_is_loopback(address));
@@ -43,13 +55,17 @@ void own_seen_at(struct gossip *gossip, const struct gossip_address *address) {
     bool calm = better || gossip->now_ms >= own->seen_changed_ms + 2 * SEEN_HOLD_MAX_MS;
     own->seen_hold_ms = calm ? SEEN_AGAIN_MS : 2 * own->seen_hold_ms;
     if (own->seen_hold_ms > SEEN_HOLD_MAX_MS) own->seen_hold_ms = SEEN_HOLD_MAX_MS;
-    struct gossip_address before = self->address;
-    self->address = *address;
     own->seen_changed_ms = gossip->now_ms;
-    if (own_sign_head(gossip))
-        own_tell_head(gossip);
-    else
-        self->address = before;
+    say_address(gossip, address);
+}
+
+bool gossip_set_advertise(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *address) {
+    struct own *own = &gossip->own;
+    if (now_ms > gossip->now_ms) gossip->now_ms = now_ms;
+    if (own->left || own->leaving || !address_is_usable(address)) return false;
+    if (!address_equal(address, &gossip->self->address) && !say_address(gossip, address)) return false;
+    own->advertise_fixed = true;
+    return true;
 }
 
 /* ---- which life ---- */
@@ -65,6 +81,12 @@ static void note_raise(struct gossip *gossip, const struct gossip_address *from)
     own->cloned_told_until_ms = gossip->now_ms + CLONE_TOLD_MS;
     gossip->counters.clones_seen++;
     event_cloned(gossip, from);
+}
+
+/* It cannot be left unsaid. */
+static void say_head(struct gossip *gossip) {
+    gossip->own.head_owed = !own_sign_head(gossip);
+    if (!gossip->own.head_owed) own_tell_head(gossip);
 }
 
 static void tell_epoch(struct gossip *gossip) {
@@ -85,7 +107,7 @@ static void raise_epoch(struct gossip *gossip, uint64_t above) {
         member->known_sequence = member->known_incarnation = member->sent_sequence = 0;
     }
     tell_epoch(gossip);
-    if (own_sign_head(gossip)) own_tell_head(gossip);
+    say_head(gossip);
 }
 
 bool own_is_cloned(const struct gossip *gossip) {
@@ -110,13 +132,14 @@ void own_told_epoch(struct gossip *gossip, uint64_t epoch) {
 void own_life_tick(struct gossip *gossip) {
     struct own *own = &gossip->own;
     if (own->epoch_owed) tell_epoch(gossip);
+    if (own->head_owed) say_head(gossip);
     if (own->cloned_told_until_ms == 0 || gossip->now_ms < own->cloned_told_until_ms) return;
     own->cloned_told_until_ms = 0;
-    if (own_sign_head(gossip)) own_tell_head(gossip);
+    say_head(gossip);
 }
 
 uint64_t own_life_deadline_ms(const struct gossip *gossip) {
     const struct own *own = &gossip->own;
-    uint64_t deadline = own->epoch_owed ? gossip->now_ms + 100 : NEVER;
+    uint64_t deadline = own->epoch_owed || own->head_owed ? gossip->now_ms + 100 : NEVER;
     return own->cloned_told_until_ms != 0 ? earlier(deadline, own->cloned_told_until_ms) : deadline;
 }

@@ -144,7 +144,7 @@ struct own {
     uint64_t cloned_until_ms;
     uint64_t say_again_ms;         /* next time that a mixture of our lives is answered */
     uint64_t cloned_told_until_ms; /* our head says so, 0: it does not */
-    bool epoch_owed;               /* memory was short for the event that tells our epoch */
+    bool epoch_owed, head_owed;    /* memory was short for the event that tells our epoch, for a head */
     uint64_t told_epoch_ms;        /* next time a bare word for it counts */
 };
 

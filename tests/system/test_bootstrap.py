@@ -166,6 +166,24 @@ class Names(Lan):
         self.hosts("10.77.0.2 peers.example")
         fed.wait_alive()
 
+    def test_our_own_name_that_changes_is_told_to_all(self):
+        """P4: federation.advertise is first unknown, which holds nobody up, then stands for another host, then for ours."""
+        fed = self.lan(("edge-1", "edge-2"), files={"/etc/hosts": self.path})
+        self.plug_all(fed)
+        port = fed["edge-1"].port("peers")
+        lines_of(fed, bootstrap=f"[10.77.0.1:{port}]")
+        fed["edge-1"].edit("gossip_key: gossip.key", f"gossip_key: gossip.key\n  advertise: us.example:{port}")
+        fed["edge-1"].start()
+        wait_until("it is unknown", lambda: fed["edge-1"].log_lines("advertise_unknown", "mend federation.advertise"))
+        self.hosts("10.77.0.99 us.example")
+        wait_until("it is told", lambda: fed["edge-1"].api("members")[0]["address"] == f"10.77.0.99:{port}")
+        self.hosts("10.77.0.1 us.example")
+        wait_until("the change is told", lambda: fed["edge-1"].log_lines("advertise_changed", "10.77.0.1"))
+        fed["edge-2"].start()
+        fed.wait_alive()
+        seen = {member["name"]: member["address"] for member in fed["edge-2"].api("members")}
+        self.assertEqual(seen["edge-1"], f"10.77.0.1:{port}")
+
 
 class OneAddress(WeatherTest):
     """P3: five brokers that have never met and know one address, that of edge-1, which is one of them."""

@@ -116,6 +116,9 @@ static struct {
     size_t told;       /* how often gossip was told addresses */
     size_t count;
     struct gossip_address addresses[64];
+    size_t own_told; /* how often gossip was told our own, */
+    struct gossip_address own;
+    bool short_of_memory;
     char log[8192];
 } world;
 
@@ -155,6 +158,14 @@ void gossip_set_bootstrap(struct gossip *gossip, uint64_t now_ms, const struct g
     world.told++;
 }
 
+bool gossip_set_advertise(struct gossip *gossip, uint64_t now_ms, const struct gossip_address *address) {
+    (void)gossip, (void)now_ms;
+    if (world.short_of_memory || address->ip[0] == 0) return false;
+    world.own = *address;
+    world.own_told++;
+    return true;
+}
+
 static void take_line(void *context, const char *line, size_t size) {
     (void)context;
     strncat(world.log, line, size);
@@ -166,6 +177,7 @@ static void begin(const char *const *hosts) {
     memset(&world, 0, sizeof(world));
     zone_count = 0;
     memset(zones, 0, sizeof(zones));
+    snprintf(world.config.listen.peers.items[0].ip, sizeof(world.config.listen.peers.items[0].ip), "0.0.0.0");
     uv_loop_init(&world.loop);
     world.server.loop = &world.loop;
     world.server.config = &world.config;
@@ -224,7 +236,102 @@ static void start(void) {
     assert_non_null(world.server.resolver);
 }
 
+static void advertise(const char *host) {
+    struct config_address *address = &world.config.federation.advertise;
+    world.config.federation.has_advertise = true;
+    snprintf(address->host, sizeof(address->host), "%s", host);
+    address->port = 7100;
+}
+
+static void until_asked(const char *host, unsigned times) {
+    while (times_asked(host) < times)
+        turn();
+    for (int turns = 0; turns < 20; turns++)
+        turn();
+}
+
 /* ---- the facts ---- */
+
+/* P3, P4 */
+static void our_own_name_is_followed_to_another_address(void **state) {
+    (void)state;
+    begin((const char *const[]){"10.0.0.1", NULL});
+    world.others = 2;
+    advertise("us.example");
+    set_zone("us.example", "10.0.0.7", false);
+    start();
+    assert_int_equal(resolver_advertise(&world.config).family, 0);
+    until_asked("us.example", 1);
+    assert_int_equal(world.own_told, 1);
+    assert_int_equal(world.own.ip[3], 7);
+    assert_int_equal(world.own.port, 7100);
+    set_zone("us.example", "10.0.0.8", false);
+    pass(RESOLVER_RETRY_MS);
+    assert_int_equal(times_asked("us.example"), 1);
+    world.short_of_memory = true;
+    pass(RESOLVER_AGAIN_MS);
+    until_asked("us.example", 2);
+    assert_int_equal(world.own_told, 1);
+    assert_null(strstr(world.log, "advertise_changed"));
+    world.short_of_memory = false;
+    pass(RESOLVER_AGAIN_MS);
+    until_asked("us.example", 3);
+    assert_int_equal(world.own_told, 2);
+    assert_int_equal(world.own.ip[3], 8);
+    const char *line = strstr(world.log, "advertise_changed");
+    assert_non_null(line);
+    assert_non_null(strstr(line, "10.0.0.8"));
+    assert_int_equal(world.count, 1); /* it is no bootstrap address */
+    end();
+}
+
+/* A name with two addresses is answered in any order, and what nobody can use is passed over. */
+static void of_several_own_addresses_the_one_in_use_stays(void **state) {
+    (void)state;
+    begin((const char *const[]){NULL});
+    world.others = 2;
+    advertise("us.example");
+    set_zone("us.example", "0.0.0.0", false);
+    add_answer("us.example", "10.0.0.7");
+    start();
+    until_asked("us.example", 1);
+    set_zone("us.example", "10.0.0.9", false);
+    add_answer("us.example", "10.0.0.7");
+    pass(RESOLVER_AGAIN_MS);
+    until_asked("us.example", 2);
+    assert_int_equal(world.own_told, 1);
+    assert_int_equal(world.own.ip[3], 7);
+    end();
+}
+
+static void our_own_name_keeps_its_address_while_it_is_unknown_and_is_asked_soon_again(void **state) {
+    (void)state;
+    begin((const char *const[]){NULL});
+    world.others = 2;
+    advertise("us.example");
+    set_zone("us.example", NULL, false);
+    start();
+    until_asked("us.example", 1);
+    assert_int_equal(world.own_told, 0);
+    assert_non_null(strstr(world.log, "advertise_unknown"));
+    assert_non_null(strstr(world.log, "mend federation.advertise"));
+    set_zone("us.example", "10.0.0.7", false);
+    pass(RESOLVER_RETRY_MS);
+    until_asked("us.example", 2);
+    assert_int_equal(world.own_told, 1);
+    assert_non_null(strstr(world.log, "advertise_found"));
+    set_zone("us.example", NULL, false);
+    pass(RESOLVER_AGAIN_MS);
+    until_asked("us.example", 3);
+    assert_int_equal(world.own_told, 1);
+    /* Nor does an end wait for one that hangs. */
+    set_zone("us.example", "10.0.0.8", true);
+    pass(RESOLVER_RETRY_MS);
+    while (times_asked("us.example") < 4)
+        turn();
+    end();
+    assert_int_equal(world.own_told, 1);
+}
 
 /* P3 */
 static void all_addresses_of_all_names_are_given_and_numbers_at_once(void **state) {
@@ -368,6 +475,9 @@ int main(void) {
         cmocka_unit_test(names_are_asked_again_soon_while_nobody_is_known),
         cmocka_unit_test(old_addresses_are_kept_while_the_name_is_unknown_and_it_is_said_once),
         cmocka_unit_test(a_lookup_that_hangs_keeps_back_only_its_own_name),
+        cmocka_unit_test(our_own_name_is_followed_to_another_address),
+        cmocka_unit_test(of_several_own_addresses_the_one_in_use_stays),
+        cmocka_unit_test(our_own_name_keeps_its_address_while_it_is_unknown_and_is_asked_soon_again),
         cmocka_unit_test(an_end_while_a_lookup_is_under_way_frees_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -57,6 +57,54 @@ static void a_new_address_while_it_runs_is_followed_and_nobody_takes_it_for_dead
     assert_true(longest_ms < 4000);
 }
 
+/* P4: a name that is another address now; nobody is asked, and those who see the old way still must not undo it. */
+static void another_advertised_address_is_an_own_statement_and_no_new_life(void **state) {
+    (void)state;
+    struct net *net = net_new_running(4, 325);
+    net_row(net, 2, "kept/#", true);
+    net_run(net, 5000);
+    static const struct gossip_address useless[] = {
+        {4, {0}, 7100}, {4, {239, 1, 1, 1}, 7100}, {4, {10, 0, 0, 9}, 0}, {0}};
+    struct gossip *gossip = net->nodes[2].gossip;
+    for (size_t i = 0; i < sizeof useless / sizeof *useless; i++)
+        assert_false(gossip_set_advertise(gossip, net->now_ms, &useless[i]));
+    struct gossip_address next = net->nodes[2].address;
+    next.ip[2] = 77;
+    net->nodes[2].address = next; /* the host has moved, and its name too */
+    assert_true(gossip_set_advertise(gossip, net->now_ms, &next));
+    net_drain(net, 2);
+    assert_true(net_until(net, new_address_is_known, 2000));
+    assert_true(gossip_set_advertise(gossip, net->now_ms, &next)); /* again: nothing is said */
+    struct gossip_datagram datagram;
+    assert_false(gossip_next_datagram(gossip, &datagram));
+    net_run(net, 20000);
+    assert_true(new_address_is_known(net));
+    deaths_and_epochs_unchanged(net);
+    assert_true(net_has_row(net, 0, 2, "kept/#"));
+    net_free(net);
+}
+
+/* P4: until the name is known the address that others see is taken; then the name's, for good. */
+static void a_name_that_is_known_late_takes_the_place_of_what_others_see(void **state) {
+    (void)state;
+    struct net *net = net_new(3, 326);
+    for (int i = 0; i < 3; i++) {
+        net->nodes[i].announce_nothing = true;
+        net_start(net, i);
+    }
+    assert_true(net_until(net, net_all_alive, 10000));
+    struct gossip_address named = {4, {192, 0, 2, 44}, 7100};
+    assert_true(gossip_set_advertise(net->nodes[2].gossip, net->now_ms, &named));
+    net_drain(net, 2);
+    net_run(net, 60000); /* datagrams come from elsewhere all the time */
+    for (int i = 0; i < 3; i++) {
+        struct member_info info = seen(net, i, 2);
+        assert_true(net_address_equal(&info.address, &named));
+    }
+    deaths_and_epochs_unchanged(net);
+    net_free(net);
+}
+
 static void tell_seen(struct net *net, int to, int by, const struct gossip_address *address) {
     struct forger forger = forger_new(net, to, by, &net->nodes[by].address);
     struct message message = {.kind = MESSAGE_SEEN_AT, .address = *address};
@@ -270,6 +318,8 @@ static void a_broker_alone_and_one_whose_peers_are_silent_publish_in_time(void *
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(another_advertised_address_is_an_own_statement_and_no_new_life),
+        cmocka_unit_test(a_name_that_is_known_late_takes_the_place_of_what_others_see),
         cmocka_unit_test(a_new_address_while_it_runs_is_followed_and_nobody_takes_it_for_dead),
         cmocka_unit_test(unspecified_loopback_and_multicast_addresses_are_told_to_nobody),
         cmocka_unit_test(peers_that_disagree_about_our_address_change_it_ever_more_rarely),
