@@ -101,6 +101,7 @@ static void raise_epoch(struct gossip *gossip, uint64_t above) {
     if (!registry_checkpoint(&self->registry, &gossip->rules, above + 1)) return;
     self->epoch = above + 1;
     self->incarnation = 0;
+    members_changed(gossip, self);
     for (size_t i = 0; i < gossip->members.count; i++) {
         struct member *member = members_at(gossip, i);
         if (!member) continue;
