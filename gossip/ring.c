@@ -7,6 +7,9 @@
 #include <string.h>
 
 #define TELL_MS 1000u
+#define TELL_MAX_MS 16000u /* while nobody catches up: an old version, or one that says it is behind and is not */
+#define FETCH_MS 4000u     /* who is ahead comes sooner, if he can reach us */
+#define FETCH_MAX_MS 120000u
 #define TELL_AT_ONCE 3u /* members: what spreads by threes is everywhere soon */
 #define TELL_ABSENT_MS 10000u
 #define GREET_MS 20u
@@ -25,7 +28,7 @@ bool ring_is_behind(const struct gossip *gossip, const struct member *member) {
 }
 
 bool ring_init(struct gossip *gossip, const struct gossip_options *options) {
-    gossip->ring.next_tell_ms = gossip->ring.owed_ms = NEVER;
+    gossip->ring.next_tell_ms = gossip->ring.owed_ms = gossip->ring.next_fetch_ms = NEVER;
     if (options->ring_size == 0) return options->ring_number == 0;
     if (options->ring_size > GOSSIP_RING_SIZE_MAX || options->ring_number == 0) return false;
     memcpy(gossip->ring.bytes, options->ring, options->ring_size);
@@ -59,6 +62,9 @@ static void adopt(struct gossip *gossip, const struct gossip_ring *read, const u
     ring->from = from->id;
     ring->head_owed = ring->event_owed = true;
     ring->next_tell_ms = gossip->now_ms;
+    ring->tell_gap_ms = TELL_MS;
+    ring->next_fetch_ms = NEVER;
+    ring->fetch_gap_ms = FETCH_MS;
     pay(gossip);
 }
 
@@ -127,15 +133,28 @@ uint64_t gossip_ring_held(const struct gossip *gossip, const uint8_t **bytes, si
     return gossip->self->ring;
 }
 
+static bool is_ahead(const struct gossip *gossip, const struct member *member) {
+    const struct member *self = gossip->self;
+    return member_is_visible(member) && !member->self &&
+           order(member->ring, member->ring_mark, self->ring, self->ring_mark) > 0;
+}
+
 void ring_note(struct gossip *gossip, struct member *member, const struct head *head) {
     const struct member *self = gossip->self;
+    struct ring *ring = &gossip->ring;
+    bool changed = member->ring != head->ring;
     member->ring = head->ring;
     memcpy(member->ring_mark, head->ring_mark, sizeof member->ring_mark);
+    if (is_ahead(gossip, member) && ring->next_fetch_ms == NEVER) {
+        ring->fetch_gap_ms = FETCH_MS;
+        ring->next_fetch_ms = gossip->now_ms + FETCH_MS + chance_below(&gossip->chance, FETCH_MS);
+    }
     if (self->ring == 0) return;
     if (member->ring == self->ring && memcmp(member->ring_mark, self->ring_mark, 8) != 0)
         tell_conflict(gossip, member, member->ring_mark);
-    if (ring_is_behind(gossip, member) && gossip->ring.next_tell_ms == NEVER)
-        gossip->ring.next_tell_ms = gossip->now_ms + chance_below(&gossip->chance, TELL_MS);
+    if (changed) ring->tell_gap_ms = TELL_MS; /* it goes on */
+    if (!ring_is_behind(gossip, member) || (!changed && ring->next_tell_ms != NEVER)) return;
+    ring->next_tell_ms = earlier(ring->next_tell_ms, gossip->now_ms + chance_below(&gossip->chance, TELL_MS));
 }
 
 /* ---- passing it on ---- */
@@ -175,6 +194,25 @@ static bool tell(struct gossip *gossip) {
         give(gossip, &absent);
     }
     return seen > 0 || absent_seen > 0;
+}
+
+/* Who is ahead and cannot reach us waits for our dial, and gives the ring to whoever says by link that he is behind. */
+static void fetch(struct gossip *gossip) {
+    struct ring *ring = &gossip->ring;
+    struct member_id chosen;
+    struct member copy;
+    uint32_t seen = 0;
+    for (size_t i = 0; i < gossip->members.count; i++) {
+        const struct member *member = members_look(gossip, i, &copy);
+        if (is_ahead(gossip, member) && chance_below(&gossip->chance, ++seen) == 0) chosen = member->id;
+    }
+    ring->next_fetch_ms = NEVER;
+    struct member *member = seen > 0 ? members_find(gossip, &chosen) : NULL;
+    if (!member) return;
+    const struct message head = evidence_head_of(gossip->self);
+    if (!carrier_send_one(gossip, member, &head)) carrier_want(gossip, member, CARRIER_NEED_MS);
+    ring->next_fetch_ms = gossip->now_ms + ring->fetch_gap_ms + chance_below(&gossip->chance, ring->fetch_gap_ms);
+    ring->fetch_gap_ms = ring->fetch_gap_ms < FETCH_MAX_MS / 2 ? 2 * ring->fetch_gap_ms : FETCH_MAX_MS;
 }
 
 void ring_greet(struct gossip *gossip, struct member *sender) {
@@ -217,9 +255,13 @@ void ring_on_ring(struct gossip *gossip, const struct message *message) {
 void ring_tick(struct gossip *gossip) {
     struct ring *ring = &gossip->ring;
     if (gossip->now_ms >= ring->owed_ms) pay(gossip);
-    if (gossip->now_ms >= ring->next_tell_ms) ring->next_tell_ms = tell(gossip) ? gossip->now_ms + TELL_MS : NEVER;
+    if (gossip->now_ms >= ring->next_tell_ms) {
+        ring->next_tell_ms = tell(gossip) ? gossip->now_ms + ring->tell_gap_ms : NEVER;
+        ring->tell_gap_ms = ring->tell_gap_ms < TELL_MAX_MS / 2 ? 2 * ring->tell_gap_ms : TELL_MAX_MS;
+    }
+    if (gossip->now_ms >= ring->next_fetch_ms) fetch(gossip);
 }
 
 uint64_t ring_deadline_ms(const struct gossip *gossip) {
-    return earlier(gossip->ring.owed_ms, gossip->ring.next_tell_ms);
+    return earlier(gossip->ring.next_fetch_ms, earlier(gossip->ring.owed_ms, gossip->ring.next_tell_ms));
 }

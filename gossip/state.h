@@ -153,8 +153,10 @@ struct ring {
     uint8_t digest[32];
     uint8_t bytes[GOSSIP_RING_SIZE_MAX];
     size_t size;
-    uint8_t other_mark[8]; /* of the last ring that had our number and other keys, and was told of */
-    uint64_t next_tell_ms; /* NEVER when nobody is known to have an older one */
+    uint8_t other_mark[8];  /* of the last ring that had our number and other keys, and was told of */
+    uint64_t next_tell_ms;  /* NEVER when nobody is known to have an older one */
+    uint64_t next_fetch_ms; /* NEVER when nobody is known to have a newer one */
+    uint32_t tell_gap_ms, fetch_gap_ms;
     uint64_t next_absent_ms, next_greet_ms, next_refused_ms; /* next allowed */
     struct member_id from;                                   /* who brought it */
     bool event_owed, head_owed;                              /* memory was short for them */

@@ -57,6 +57,7 @@ struct net_identity {
     /* Answers of who_is. */
     bool (*allow)(const char *token);
     uint64_t valid_for_ms;
+    bool reads_no_ring;
     uint64_t questions;
 };
 
@@ -165,9 +166,10 @@ static inline struct gossip_key net_key(char fill) {
 }
 
 static inline void net_read_ring(void *context, const uint8_t *bytes, size_t size, struct gossip_ring *ring) {
-    (void)context;
+    const struct net_identity *identity = context;
     memset(ring, 0, sizeof *ring);
-    if (size < 7 || size - 6 > GOSSIP_KEYS_MAX || memcmp(bytes, "ring", 4) != 0 || bytes[size - 1] != '.') {
+    if ((identity && identity->reads_no_ring) || size < 7 || size - 6 > GOSSIP_KEYS_MAX ||
+        memcmp(bytes, "ring", 4) != 0 || bytes[size - 1] != '.') {
         snprintf(ring->reason, sizeof ring->reason, "no ring of ours; sign one");
         return;
     }
@@ -209,6 +211,7 @@ struct net_node {
     size_t ring_size;
     const char *federation;
     bool announce_nothing; /* advertise family 0 */
+    bool hidden;           /* no link can be dialled to it, as behind a NAT */
     struct gossip_limits limits;
     int bootstrap[4], bootstrap_count;
     bool seeks; /* by multicast, */
@@ -441,6 +444,7 @@ static inline void net_dial(struct net *net, int from, const struct gossip_link_
     if (keep >= 0) net->link_kept_ms[from][keep] = net->now_ms + wish->for_ms;
     if (keep >= 0 && !net->link[from][keep]) {
         net->dials++;
+        if (net->nodes[keep].hidden) return;
         net_put_kind(net, NET_LINK_DIAL, from, keep, &nowhere, NULL, 0);
     }
     for (int to = 0; wish->kind == GOSSIP_LINK_DIAL && to < net->count; to++) {

@@ -421,6 +421,50 @@ static void a_member_that_claims_a_ring_costs_nobody_anything(void **state) {
     net_free(net);
 }
 
+/* P22: who is ahead cannot dial who is behind a NAT, so who is behind dials. Datagrams pass, so no link is there for
+ * another reason. */
+static void who_is_behind_and_cannot_be_reached_fetches_the_ring(void **state) {
+    (void)state;
+    for (uint64_t seed = 240; seed < 245; seed++) {
+        struct net *net = linked_running(4, seed);
+        net->nodes[2].hidden = net->nodes[3].hidden = true;
+        net_run(net, 120000);
+        for (int i = 0; i < 4; i++)
+            assert_false(net->link[i][3] || net->link[3][i]); /* none is left of the start */
+        assert_int_equal(give(net, seed % 2 == 0 ? 0 : 2, 1, "Zn"), GOSSIP_RING_TAKEN);
+        if (!net_until(net, all_use_1, 30000)) fail_msg("seed %d: not at all", (int)seed);
+        assert_true(net_until(net, all_use_the_same, 5000));
+        net_run(net, 300000);
+        uint64_t dials = net->dials;
+        net_run(net, 60000);
+        assert_int_equal(net->dials, dials); /* and then nobody asks for anything any more */
+        no_deaths(net);
+        net_free(net);
+    }
+}
+
+/* A broker of a version without rings says for ever that it has none; so may a liar. */
+static void who_stays_behind_is_told_ever_more_seldom(void **state) {
+    (void)state;
+    struct net *net = linked_running(3, 246);
+    net->nodes[2].identity.reads_no_ring = true;
+    assert_int_equal(give(net, 0, 1, "Zn"), GOSSIP_RING_TAKEN);
+    net_run(net, 60000);
+    assert_int_equal(seen(net, 1, 1).ring, 1);
+    assert_int_equal(seen(net, 2, 2).ring, 0);
+    struct gossip_counters before, after;
+    gossip_read_counters(net->nodes[0].gossip, &before);
+    net_run(net, 600000);
+    gossip_read_counters(net->nodes[0].gossip, &after);
+    print_message("told %d times in ten minutes\n", (int)(after.rings_sent - before.rings_sent));
+    assert_true(after.rings_sent - before.rings_sent < 80);
+    assert_true(after.rings_sent > before.rings_sent);
+    /* It is upgraded, and does not have to wait long. */
+    net->nodes[2].identity.reads_no_ring = false;
+    assert_true(net_until(net, all_use_1, 20000));
+    net_free(net);
+}
+
 static void a_ring_that_was_kept_and_does_not_fit_is_refused_at_the_start(void **state) {
     (void)state;
     struct net *net = net_new(1, 206);
@@ -469,6 +513,8 @@ int main(void) {
         cmocka_unit_test(two_rings_of_one_number_meet_over_links_and_one_stays),
         cmocka_unit_test(a_forged_ring_over_a_link_is_refused_and_told),
         cmocka_unit_test(a_member_that_claims_a_ring_costs_nobody_anything),
+        cmocka_unit_test(who_is_behind_and_cannot_be_reached_fetches_the_ring),
+        cmocka_unit_test(who_stays_behind_is_told_ever_more_seldom),
         cmocka_unit_test(a_ring_that_was_kept_and_does_not_fit_is_refused_at_the_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,9 @@ static void a_plan_is_read_as_it_is_written(void **state) {
                              "  - {at: 60s, partition: sites, sites: [ship], for: 10m, flap: 5s, one_way: true}\n"
                              "  - {at: 1m, crash: shore-2, disk: lost, for: 20s}\n"
                              "  - {at: 2m, clock: ship, jump: -1h}\n"
-                             "chaos: {pause: 2/min}\n"
+                             "  - {at: 3m, rotate: shore, by: 30s}\n"
+                             "  - {at: 4m, rotate: any, at_once: true, count: 2}\n"
+                             "chaos: {pause: 2/min, rotate: 1/h}\n"
                              "paths:\n"
                              "  - {between: [ship, shore], delay: 270ms, loss: 5%, bandwidth: 128kbit/s}\n"
                              "sites:\n"
@@ -46,7 +48,7 @@ static void a_plan_is_read_as_it_is_written(void **state) {
     assert_int_equal(plan.paths[1].weather.bytes_per_s, 16000);
     assert_int_equal(plan.load.change_us, 600 * AGENDA_S);
     assert_int_equal(plan.limits.probe_interval_ms, 1000);
-    assert_int_equal(plan.fault_count, 3);
+    assert_int_equal(plan.fault_count, 5);
     assert_int_equal(plan.faults[0].shape, SHAPE_SITES);
     assert_int_equal(plan.faults[0].sites[0], 1);
     assert_true(plan.faults[0].one_way);
@@ -54,7 +56,12 @@ static void a_plan_is_read_as_it_is_written(void **state) {
     assert_int_equal(plan.faults[1].disk, DISK_LOST);
     assert_int_equal(plan.faults[2].site, 1);
     assert_int_equal(plan.faults[2].jump_ms, -3600000);
+    assert_int_equal(plan.faults[3].kind, FAULT_ROTATE);
+    assert_int_equal(plan.faults[3].site, 0);
+    assert_int_equal(plan.faults[3].amount_us, 30 * AGENDA_S);
+    assert_true(plan.faults[4].at_once && plan.faults[4].count == 2);
     assert_int_equal(plan.chaos_us[FAULT_PAUSE], 30 * AGENDA_S);
+    assert_int_equal(plan.chaos_us[FAULT_ROTATE], 3600 * AGENDA_S);
     plan_free(&plan);
 }
 
@@ -80,6 +87,11 @@ static void what_is_wrong_is_said_with_its_line_and_a_remedy(void **state) {
         {SITES "faults:\n  - {at: 5s, crash: any, pause: any}\n", 3, "this fault is already a crash"},
         {SITES "faults:\n  - {at: 5s, pause: any}\n", 3, "pause has no end; write for: 10s"},
         {SITES "faults:\n  - {at: 5s, partition: quarters}\n", 3, "write half, thirds, one, ring or sites"},
+        {SITES "faults:\n  - {at: 5s, rotate: any, count: 3}\n", 3,
+         "two who do not know of each other; write count: 2"},
+        {SITES "faults:\n  - {at: 5s, rotate: any, by: now}\n", 3, "write a time, such as 500ms"},
+        {SITES "faults:\n  - {at: 5s, rotate: half}\n", 3, "there is no broker or site \"half\""},
+        {SITES "faults:\n  - {at: 5s, crash: any, at_once: true}\n", 3, "at_once is of rotate"},
         {SITES "faults:\n  - {at: 1h, crash: any}\n", 0, "after the end; write a longer duration"},
         {SITES "chaos: {crash: 5}\n", 2, "write a rate, such as 2/min or 10/h"},
         {"duration: 5m\n", 0, "there are no sites"},

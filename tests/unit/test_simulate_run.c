@@ -68,6 +68,14 @@ static void a_calm_federation_keeps_all_invariants(void **state) {
     plan_free(&plan);
 }
 
+static struct plan_fault *add(struct plan *plan, enum fault_kind kind, uint64_t at_s, uint64_t for_s) {
+    struct plan_fault *fault = plan_add_fault(plan);
+    fault->kind = kind;
+    fault->at_us = at_s * AGENDA_S;
+    if (for_s > 0) fault->for_us = for_s * AGENDA_S;
+    return fault;
+}
+
 /* An invariant that cannot break proves nothing. */
 static void each_invariant_notices_what_is_made_wrong(void **state) {
     (void)state;
@@ -82,6 +90,7 @@ static void each_invariant_notices_what_is_made_wrong(void **state) {
         {SABOTAGE_SELF, ": I9: "},       {SABOTAGE_EVIDENCE, ": I10: "},
         {SABOTAGE_ADDRESS, ": I11: "},   {SABOTAGE_STORM, ": P20: "},
         {SABOTAGE_DISAGREE, "liveness"}, {SABOTAGE_SPIN, "a daemon would spin"},
+        {SABOTAGE_RING, ": P22: "},      {SABOTAGE_RING_BACK, ": P22: "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plan plan;
@@ -99,10 +108,78 @@ static void each_invariant_notices_what_is_made_wrong(void **state) {
             fault->broker = 2;
             fault->at_us = 11 * AGENDA_S;
         }
+        if (cases[i].sabotage == SABOTAGE_RING || cases[i].sabotage == SABOTAGE_RING_BACK)
+            add(&plan, FAULT_ROTATE, 8, 0)->amount_us = AGENDA_S;
         run(&plan, cases[i].sabotage, &outcome);
         if (outcome.good || strstr(outcome.why, cases[i].says) == NULL)
             fail_msg("sabotage %d should say \"%s\", and said \"%s\"", (int)cases[i].sabotage, cases[i].says,
                      outcome.why);
+        plan_free(&plan);
+    }
+}
+
+/* P22 */
+static void a_key_is_changed_while_all_brokers_are_up(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 2; seed++) {
+        struct plan plan;
+        static struct outcome outcome;
+        make_calm(&plan);
+        plan.seed = seed;
+        add(&plan, FAULT_ROTATE, 5, 0)->amount_us = 2 * AGENDA_S;
+        run(&plan, SABOTAGE_NONE, &outcome);
+        assert_string_equal(outcome.why, "");
+        assert_int_equal(outcome.result.rings.count, 3);
+        assert_true(outcome.result.rings.max < 2 * AGENDA_S);
+        assert_int_equal(outcome.result.false_deaths + outcome.result.suspicions, 0);
+        plan_free(&plan);
+    }
+}
+
+/* P22: what the end of the run checks is that all use the last ring, and see it of one another. */
+static void a_key_is_changed_while_brokers_sleep_and_while_the_network_is_cut(void **state) {
+    (void)state;
+    static const struct {
+        enum fault_kind kind;
+        enum fault_disk disk;
+        bool at_once;
+    } cases[] = {{FAULT_PAUSE, 0, false},        {FAULT_CRASH, DISK_KEPT, false}, {FAULT_CRASH, DISK_LOST, false},
+                 {FAULT_CRASH, DISK_OLD, false}, {FAULT_PARTITION, 0, false},     {FAULT_PARTITION, 0, true},
+                 {FAULT_BLOCKED, 0, false},      {FAULT_BLOCKED, 0, true}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct plan plan;
+        static struct outcome outcome;
+        make_calm(&plan);
+        plan.seed = i + 1;
+        plan.settle_us = 15 * AGENDA_S;
+        struct plan_fault *fault = add(&plan, cases[i].kind, 4, 14);
+        fault->disk = cases[i].disk;
+        fault->count = cases[i].kind == FAULT_PARTITION ? 1 : 2;
+        fault = add(&plan, FAULT_ROTATE, 6, 0);
+        fault->amount_us = 2 * AGENDA_S;
+        fault->at_once = cases[i].at_once;
+        run(&plan, SABOTAGE_NONE, &outcome);
+        if (!outcome.good) fail_msg("case %zu: %s", i, outcome.why);
+        assert_true(outcome.result.rings.count > 0);
+        plan_free(&plan);
+    }
+}
+
+/* P22: of two rings with one number all take the same, on whichever side of a cut they were given. */
+static void two_admins_who_change_the_key_at_once_end_with_one_ring(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 3; seed++) {
+        struct plan plan;
+        static struct outcome outcome;
+        make_calm(&plan);
+        plan.seed = seed;
+        plan.settle_us = 15 * AGENDA_S;
+        if (seed > 1) add(&plan, FAULT_PARTITION, 4, 12);
+        struct plan_fault *fault = add(&plan, FAULT_ROTATE, 6, 0);
+        fault->amount_us = 2 * AGENDA_S;
+        fault->count = 2;
+        run(&plan, SABOTAGE_NONE, &outcome);
+        if (!outcome.good) fail_msg("seed %d: %s", (int)seed, outcome.why);
         plan_free(&plan);
     }
 }
@@ -167,6 +244,9 @@ int main(void) {
         cmocka_unit_test(the_same_seed_gives_the_same_run),
         cmocka_unit_test(a_calm_federation_keeps_all_invariants),
         cmocka_unit_test(each_invariant_notices_what_is_made_wrong),
+        cmocka_unit_test(a_key_is_changed_while_all_brokers_are_up),
+        cmocka_unit_test(a_key_is_changed_while_brokers_sleep_and_while_the_network_is_cut),
+        cmocka_unit_test(two_admins_who_change_the_key_at_once_end_with_one_ring),
         cmocka_unit_test(a_hostile_broker_changes_nothing_of_others),
         cmocka_unit_test(a_broker_whose_datagrams_are_blocked_stays_alive_by_its_links),
         cmocka_unit_test(drawn_federations_with_all_faults_agree_in_the_end),

@@ -15,15 +15,24 @@
 #define AWAKE_OF_MANY 32u
 #define ROWS_EXTRA 8u /* a broker's rows vary by so many */
 
-static const char federation[] = "simulated", other_federation[] = "another";
+static const char federation[] = WORLD_FEDERATION, other_federation[] = "another";
 
 bool broker_runs(const struct broker *broker) {
     return broker->node != NULL && !broker->leaving;
 }
 
 bool broker_is_well(const struct world *world, const struct broker *broker) {
-    return broker_runs(broker) && broker->sort == SORT_HONEST && broker->slow_us == 0 && !broker->blocked &&
+    bool cut_off =
+        broker->blocked || (broker->older && issuer_count(world->issuer) > 0); /* with the key of the start */
+    return broker_runs(broker) && broker->sort == SORT_HONEST && broker->slow_us == 0 && !cut_off &&
            broker->frozen_us <= world_now_us(world);
+}
+
+struct gossip_key broker_key(const struct world *world, const struct broker *broker) {
+    struct gossip_key keys[GOSSIP_KEYS_MAX];
+    size_t count;
+    issuer_keys(world->issuer, broker->ring, keys, &count);
+    return keys[0];
 }
 
 /* The broker's own clock: right but for its drift. Never zero: that means never in some fields. */
@@ -114,23 +123,28 @@ void broker_resolve(struct world *world, struct broker *broker) {
 static void make_node(struct world *world, struct broker *broker) {
     const struct plan *plan = world->plan;
     uint8_t token[STANDIN_TOKEN_SIZE];
-    struct gossip_key key = standin_key(1);
+    struct gossip_key keys[GOSSIP_KEYS_MAX];
+    size_t key_count;
+    uint32_t ring = broker->older ? 0 : broker->ring; /* which the first version would not know */
+    issuer_keys(world->issuer, ring, keys, &key_count);
+    broker->crypto.federation = broker->sort == SORT_FOREIGN ? other_federation : federation;
     standin_mint(&broker->crypto, broker->name, plan->token_us > 0 ? plan->token_us / 1000 : UINT64_MAX, token);
     bool hidden = plan->sites[broker->site].nat != NAT_NONE && broker->sort == SORT_HONEST;
     struct gossip_options options = {
         .name = broker->name,
-        .federation = broker->sort == SORT_FOREIGN ? other_federation : federation,
+        .federation = broker->crypto.federation,
         .epoch = broker->epoch,
         .seed = dice_next(&world->dice),
         .public_key = broker->crypto.public_key,
         .token = token,
         .token_size = sizeof token,
-        .keys = &key,
-        .key_count = 1,
+        .keys = keys,
+        .key_count = key_count,
         .limits = plan->limits,
         .crypto = standin_crypto(&broker->crypto),
         .shared = world->shared,
     };
+    issuer_fill(world->issuer, ring, &options);
     if (options.limits.members_max == 0 && world->broker_max > 4000)
         options.limits.members_max = world->broker_max + 96;
     if (options.limits.awake_max == 0 && world->broker_count > MANY) options.limits.awake_max = AWAKE_OF_MANY;
@@ -143,6 +157,10 @@ void broker_start(struct world *world, struct broker *broker, enum fault_disk di
     assert(!broker->node);
     if (disk == DISK_LOST) broker->epoch = 0;
     if (disk == DISK_OLD) broker->epoch -= broker->epoch > 2 ? 2 : broker->epoch; /* a snapshot of two starts ago */
+    if (disk == DISK_LOST) broker->ring = 0;
+    if (disk == DISK_OLD) broker->ring = broker->ring_before[1];
+    broker->ring_before[1] = broker->ring_before[0];
+    broker->ring_before[0] = broker->ring;
     broker->epoch++;
     broker->starts++;
     broker->leaving = false;
@@ -188,6 +206,7 @@ struct broker *broker_stranger(struct world *world, enum broker_sort sort, uint3
         broker->sort = sort;
         broker->site = site;
         broker->row_count = 0;
+        broker->ring = broker->ring_before[0] = broker->ring_before[1] = 0;
         broker->identity = i;
         broker->slow_us = broker->frozen_us = 0;
         standin_init(&broker->crypto, &world->crypto, i);
@@ -212,7 +231,7 @@ static void send(struct world *world, struct broker *broker, struct gossip_datag
     invariants_on_datagram(world, broker, datagram);
     if (broker->hostile) hostile_speaks(world, broker, datagram);
     if (broker->older) {
-        struct gossip_key key = standin_key(1);
+        struct gossip_key key = standin_key(STANDIN_FIRST_KEY);
         datagram->size = older_filter(datagram->bytes, datagram->size, &key, federation);
         if (datagram->size == 0) return;
     }
@@ -225,8 +244,17 @@ static void send(struct world *world, struct broker *broker, struct gossip_datag
     if (!broker->blocked) network_send(world->network, broker->index, datagram);
 }
 
+static void keep_ring(struct world *world, struct broker *broker) {
+    const uint8_t *bytes;
+    size_t size;
+    gossip_ring_held(broker->strategy->core(broker->node), &bytes, &size);
+    uint32_t ring = issuer_find(world->issuer, bytes, size);
+    if (ring != UINT32_MAX) broker->ring = ring; /* else an invariant says so */
+}
+
 static void on_event(struct world *world, struct broker *broker, const struct gossip_event *event) {
     static const char *const states[] = {"unverified", "alive", "suspect", "down", "left"};
+    if (event->kind == GOSSIP_RING) keep_ring(world, broker);
     if (event->kind == GOSSIP_EPOCH && event->epoch > broker->epoch) broker->epoch = event->epoch;
     if (event->kind == GOSSIP_MEMBER)
         world_trace(world, broker, "sees %s %s, epoch %llu, sequence %llu", event->name, states[event->state],
@@ -296,7 +324,7 @@ void broker_receive(struct world *world, uint32_t packet) {
     if (broker->node) {
         invariants_on_arrival(world, broker, &arrived.from, arrived.size);
         size_t size = arrived.size;
-        struct gossip_key key = standin_key(1);
+        struct gossip_key key = standin_key(STANDIN_FIRST_KEY);
         if (broker->older) size = older_filter(arrived.bytes, size, &key, federation);
         if (size > 0) {
             broker->strategy->receive(broker->node, broker_now_ms(world, broker), &arrived.from, arrived.bytes, size);

@@ -11,6 +11,7 @@
 #define HOSTILE_EVERY_US (50 * AGENDA_MS)
 #define LOSS_DEFAULT 0.3
 #define MTU_DEFAULT 576u
+#define ROTATE_DEFAULT_US (10 * AGENDA_S) /* from one step to the next */
 
 /* ---- whom it happens to ---- */
 
@@ -23,6 +24,7 @@ static bool is_target(const struct world *world, const struct broker *broker, co
     case FAULT_SLOW: return runs && broker->slow_us == 0;
     case FAULT_OLD: return runs && !broker->older;
     case FAULT_BLOCKED: return runs && !broker->blocked;
+    case FAULT_ROTATE: return runs && !broker->older && broker->frozen_us <= world_now_us(world);
     case FAULT_MOVE: return true;
     default: return runs;
     }
@@ -173,6 +175,7 @@ static bool begin_stranger(struct world *world, const struct plan_fault *fault, 
         stranger->identity = original->identity;
         stranger->crypto = original->crypto;
         stranger->crypto.on_signed = NULL;
+        stranger->ring = original->ring;
         stranger->epoch = original->epoch; /* its disk was copied too, and raises the epoch as the original did */
         memcpy(stranger->name, original->name, sizeof stranger->name);
     }
@@ -184,6 +187,33 @@ static bool begin_stranger(struct world *world, const struct plan_fault *fault, 
     size_t trouble = new_trouble(world, fault, stranger);
     ends_later(world, trouble);
     return true;
+}
+
+/* An admin finds a broker that runs, or tries again. */
+static void rotate(struct world *world, uint32_t number) {
+    size_t at = find_trouble(world, number);
+    if (at == SIZE_MAX || !world->strategy->core) return;
+    struct trouble *trouble = &world->troubles[at];
+    const struct plan_fault *fault = &trouble->fault;
+    struct broker *broker = draw_target(world, fault), *second = NULL;
+    for (uint32_t i = 0; broker && fault->count > 1 && i < world->broker_count && !second; i++)
+        if (&world->brokers[i] != broker && is_target(world, &world->brokers[i], fault)) second = &world->brokers[i];
+    if (broker) {
+        trouble->steps--;
+        world->last_trouble_us = world_now_us(world);
+        issuer_act(world, fault->at_once ? ISSUER_BEGINS_ANEW : ISSUER_GOES_ON, broker, second);
+    }
+    if (world->troubles[at].steps == 0) /* they may have moved */
+        world->troubles[at].active = false;
+    else
+        agenda_push(&world->agenda, world_now_us(world) + (fault->amount_us > 0 ? fault->amount_us : ROTATE_DEFAULT_US),
+                    EVENT_ROTATE, number);
+}
+
+static void begin_rotation(struct world *world, const struct plan_fault *fault) {
+    size_t trouble = new_trouble(world, fault, NULL);
+    world->troubles[trouble].steps = fault->at_once ? 1 : ISSUER_STEPS;
+    rotate(world, world->troubles[trouble].number);
 }
 
 static void restart_as(struct world *world, struct broker *broker, bool older) {
@@ -240,6 +270,7 @@ static void begin(struct world *world, const struct plan_fault *fault) {
     world_trace(world, NULL, "fault: %s", fault_name(fault->kind));
     switch (fault->kind) {
     case FAULT_PARTITION: begin_partition(world, fault); break;
+    case FAULT_ROTATE: begin_rotation(world, fault); break;
     case FAULT_LOSS:
     case FAULT_MTU:
         set_weather(world, fault, true);
@@ -321,6 +352,11 @@ static void draw_amounts(struct world *world, struct plan_fault *fault) {
     case FAULT_STALL: fault->amount_us = dice_magnitude(dice, 100 * AGENDA_MS, 5 * AGENDA_S); break;
     case FAULT_MTU: fault->amount_us = dice_between(dice, 300, 1200); break;
     case FAULT_CLOCK: fault->jump_ms = (int64_t)dice_below(dice, 7200000) - 3600000; break;
+    case FAULT_ROTATE:
+        fault->amount_us = dice_magnitude(dice, 100 * AGENDA_MS, 10 * AGENDA_S);
+        fault->at_once = dice_below(dice, 5) == 0;
+        fault->count = dice_below(dice, 5) == 0 ? 2 : 1;
+        break;
     default: break;
     }
 }
@@ -362,6 +398,7 @@ void faults_on_event(struct world *world, const struct agenda_entry *entry) {
     case EVENT_CHAOS: chaos(world, (enum fault_kind)entry->which); break;
     case EVENT_FLAP: flap(world, entry->which); break;
     case EVENT_STALL: stall(world, entry->which); break;
+    case EVENT_ROTATE: rotate(world, entry->which); break;
     case EVENT_TROUBLE:
         at = find_trouble(world, entry->which);
         if (at != SIZE_MAX) end(world, at);

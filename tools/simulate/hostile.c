@@ -81,9 +81,9 @@ void hostile_hears(struct broker *broker, const struct network_packet *packet) {
 static void emit(struct world *world, struct broker *broker, uint32_t to, const struct gossip_address *source,
                  const uint8_t *plain, size_t size) {
     struct gossip_crypto crypto = standin_crypto(NULL);
-    struct gossip_key key = standin_key(1);
+    struct gossip_key key = broker_key(world, broker);
     struct gossip_datagram datagram = {.to = network_address(world->network, to), .size = size + SEAL_OVERHEAD};
-    static const char federation[] = "simulated";
+    static const char federation[] = WORLD_FEDERATION;
     uint8_t aad[5 + sizeof federation - 1];
     datagram.bytes[0] = SEAL_VERSION;
     memcpy(datagram.bytes + 1, key.id, 4);

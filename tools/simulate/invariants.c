@@ -11,6 +11,7 @@
  *  I9  a broker believes itself alive
  *  I10 the newest evidence about a member never goes back
  *  I11 no two live identities stay at one address
+ *  P22 the key ring of a broker is one that the issuer signed, it is told to keep it, and it never goes back
  *  P20 no storm: a broker sends a bounded number of datagrams a second
  *  (I12, no wall clock in the core, is checked by tests/layers.)
  *
@@ -67,6 +68,7 @@ struct victim {
 
 struct watch {
     struct victim victims[VICTIMS];
+    uint32_t ring; /* the newest it used, of issuer.h */
     uint32_t turn; /* of the next member that is looked at without a reason */
     uint32_t events;
     uint32_t named[NAMED_MAX], named_count;
@@ -257,6 +259,27 @@ void invariants_forget(struct world *world, struct broker *broker) {
     broker->watch = NULL;
 }
 
+static void check_ring(struct world *world, struct broker *broker, const struct gossip *core) {
+    const uint8_t *bytes;
+    size_t size;
+    gossip_ring_held(core, &bytes, &size);
+    uint32_t ring = issuer_find(world->issuer, bytes, size), *newest = &broker->watch->ring;
+    if (sabotaged(world, broker, SABOTAGE_RING)) ring = UINT32_MAX;
+    if (sabotaged(world, broker, SABOTAGE_RING_BACK) && ring > 0) ring--;
+    if (ring == UINT32_MAX) {
+        world_break(world, "P22: %s uses a key ring that its issuer did not sign", broker->name);
+        return;
+    }
+    if (issuer_order(world->issuer, ring, *newest) < 0)
+        world_break(world, "P22: %s goes back from key ring %llu to %llu", broker->name,
+                    (unsigned long long)issuer_number(world->issuer, *newest),
+                    (unsigned long long)issuer_number(world->issuer, ring));
+    else if (ring != broker->ring && !broker->older)
+        world_break(world, "P22: %s uses key ring %llu and was not told to keep it", broker->name,
+                    (unsigned long long)issuer_number(world->issuer, ring));
+    *newest = ring;
+}
+
 static void look_at_some(struct world *world, struct broker *broker, struct gossip *core) {
     struct watch *watch = broker->watch;
     struct gossip_inspected held;
@@ -275,6 +298,7 @@ void invariants_check(struct world *world, struct broker *broker) {
     if (!broker->strategy->core || broker->sort == SORT_HOSTILE || broker->sort == SORT_FOREIGN) return;
     struct gossip *core = broker->strategy->core(broker->node);
     struct gossip_inspected held;
+    if (issuer_count(world->issuer) > 0) check_ring(world, broker, core);
     if (gossip_inspect_self(core, &held)) look(world, broker, &held);
     if (world->broker_count > LOOK_AT_ALL) {
         look_at_some(world, broker, core);

@@ -161,6 +161,9 @@ void links_fetch(struct world *world, struct broker *broker) {
 /* ---- ends ---- */
 
 static void cut(struct world *world, struct link *link) {
+    if (link->up)
+        world_trace(world, &world->brokers[link->pair.low], "has no link to %s any more",
+                    world->brokers[link->pair.high].name);
     link->up = false;
     link->life++;
     uint64_t now = world_now_us(world);

@@ -13,6 +13,7 @@
 #define DEATH_US (300 * AGENDA_S)
 #define REACHED_US (15 * AGENDA_S) /* a death soon after a fault is no false one: the fault may be why */
 #define AGAIN_US (60 * AGENDA_S)
+#define RINGS_MAX 16u /* that are waited for; others are not measured */
 
 /* Who is still waited for: a bit for each broker. */
 struct waiting {
@@ -23,8 +24,15 @@ struct waiting {
     uint64_t *bits;
 };
 
+/* A key ring that not all use yet. */
+struct given {
+    uint32_t ring; /* of issuer.h; 0: none */
+    uint64_t since_us;
+};
+
 struct measure {
     struct result result;
+    struct given rings[RINGS_MAX];
     uint32_t words;
     struct waiting changes[CHANGES_MAX], deaths[DEATHS_MAX];
     size_t change_top;      /* those below may be used */
@@ -211,7 +219,35 @@ void measure_trouble(struct world *world) {
     world->measure->heal_since_us = UINT64_MAX; /* what comes now is not only the healing */
 }
 
+void measure_ring_given(struct world *world, uint32_t ring) {
+    struct given *rings = world->measure->rings;
+    for (size_t i = 0; i < RINGS_MAX; i++) {
+        if (rings[i].ring != 0) continue;
+        rings[i] = (struct given){ring, world_now_us(world)};
+        return;
+    }
+}
+
 /* ---- now and then ---- */
+
+/* It, or a later one. */
+static bool all_use(const struct world *world, uint32_t ring) {
+    for (uint32_t i = 0; i < world->broker_count; i++) {
+        const struct broker *broker = &world->brokers[i];
+        bool runs = broker_runs(broker) && !broker->older && broker->frozen_us <= world_now_us(world);
+        if (runs && issuer_order(world->issuer, broker->ring, ring) < 0) return false;
+    }
+    return true;
+}
+
+static void follow_rings(struct world *world) {
+    for (size_t i = 0; i < RINGS_MAX; i++) {
+        struct given *given = &world->measure->rings[i];
+        if (given->ring == 0 || !all_use(world, given->ring)) continue;
+        tally_add(&world->measure->result.rings, world_now_us(world) - given->since_us);
+        given->ring = 0;
+    }
+}
 
 static uint64_t all_bytes(const struct world *world, uint64_t *datagrams) {
     struct network_counters counters;
@@ -291,6 +327,7 @@ void measure_poll(struct world *world, bool agrees) {
     measure->last_poll_us = now;
     follow_joins(world, agrees);
     follow_phases(world, agrees);
+    follow_rings(world);
     if (agrees && measure->heal_since_us != UINT64_MAX) {
         tally_add(&measure->result.heal, now - measure->heal_since_us);
         measure->heal_since_us = UINT64_MAX;

@@ -27,6 +27,7 @@ struct result {
     double idle_datagrams_per_s;
     struct tally join, join_bytes; /* a broker that starts later: until it agrees, and what it received meanwhile */
     struct tally heal;             /* from the end of a cut until all agree */
+    struct tally rings;            /* from when a key ring is given to a broker until all that run use it */
     uint64_t settled_us;           /* from the end of the faults until all agreed with the truth */
     uint64_t simulated_us, events, datagrams, bytes;
     uint64_t faults;
@@ -45,6 +46,7 @@ void measure_change(struct world *world, struct broker *owner, uint64_t row_hash
 void measure_event(struct world *world, struct broker *viewer, const struct gossip_event *event);
 void measure_healed(struct world *world);  /* a cut has ended */
 void measure_trouble(struct world *world); /* a fault begins */
+void measure_ring_given(struct world *world, uint32_t ring);
 void measure_load_begins(struct world *world);
 void measure_poll(struct world *world, bool agrees);
 void measure_end(struct world *world); /* the run is over, and so are all brokers */

@@ -352,16 +352,22 @@ uint64_t network_bytes_received(const struct network *network, uint32_t host) {
 #define WINDOW_BEGINS 10u  /* segments (RFC 6928), doubled each round trip */
 #define TIMEOUT_US 200000u /* Linux's least retransmission timeout; doubled each time */
 
-static double loss_of(struct network *network, struct path *path) {
-    double loss = is_bad(network, path) ? path->weather.burst_loss : path->weather.loss;
+static double with_extra(const struct path *path, double loss) {
     return 1 - (1 - loss) * (1 - path->extra_loss);
 }
 
-/* How often the last segment is sent, at most 10 times, with the waits between. */
-static uint64_t tail_us(struct network *network, double loss) {
+static double loss_of(struct network *network, struct path *path) {
+    return with_extra(path, is_bad(network, path) ? path->weather.burst_loss : path->weather.loss);
+}
+
+/* How often the last segment is sent, at most 10 times, with the waits between; a burst ends meanwhile. */
+static uint64_t tail_us(struct network *network, struct path *path) {
     uint64_t waits = 0, timeout = TIMEOUT_US;
-    for (int i = 0; i < 9 && dice_chance(&network->dice, loss); i++, timeout *= 2)
+    double loss = loss_of(network, path), later = with_extra(path, path->weather.loss);
+    for (int i = 0; i < 9 && dice_chance(&network->dice, waits <= path->weather.burst_us ? loss : later); i++) {
         waits += timeout;
+        timeout *= 2;
+    }
     return waits;
 }
 
@@ -378,8 +384,8 @@ bool network_stream(struct network *network, uint32_t from, uint32_t to, size_t 
     for (uint64_t i = 0; loss > 0 && i < segments; i++)
         while (lost < 10 * segments && dice_chance(&network->dice, loss))
             lost++;
-    uint64_t took = there + rounds * round + tail_us(network, loss);
-    if (opens) took += round + tail_us(network, loss) + tail_us(network, loss_of(network, back));
+    uint64_t took = there + rounds * round + tail_us(network, path);
+    if (opens) took += round + tail_us(network, path) + tail_us(network, back);
     /* What losses leave of the window: Mathis, Semke, Mahdavi, Ott 1997. */
     double slow = loss > 0 ? (double)(segments + lost) * (double)round * sqrt(loss) / 1.22 : 0;
     if (slow > (double)took) took = (uint64_t)slow;

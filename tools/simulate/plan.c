@@ -84,8 +84,8 @@ void plan_broker_name(const struct plan *plan, uint32_t broker, char name[GOSSIP
 }
 
 const char *fault_name(enum fault_kind kind) {
-    static const char *const names[FAULT_COUNT] = {"crash", "leave", "pause",   "stall",   "slow",
-                                                   "clock", "move",  "clone",   "old",     "partition",
-                                                   "loss",  "mtu",   "foreign", "hostile", "blocked"};
+    static const char *const names[FAULT_COUNT] = {"crash",   "leave",   "pause",   "stall",     "slow", "clock",
+                                                   "move",    "clone",   "old",     "partition", "loss", "mtu",
+                                                   "foreign", "hostile", "blocked", "rotate"};
     return names[kind];
 }

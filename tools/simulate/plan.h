@@ -66,6 +66,7 @@ enum fault_kind {
     FAULT_FOREIGN,   /* a broker of another federation with the same key is told our addresses */
     FAULT_HOSTILE,   /* a broker with a valid token that forges, floods and accuses */
     FAULT_BLOCKED,   /* no datagram passes to or from a broker; links do */
+    FAULT_ROTATE,    /* the gossip key is changed: a ring is given to a broker, every `amount` the next */
     FAULT_COUNT
 };
 
@@ -83,6 +84,7 @@ struct plan_fault {
     enum fault_shape shape;
     uint32_t sites[PLAN_FAULT_SITES_MAX], site_count; /* SHAPE_SITES: these against the rest */
     uint64_t flap_us;                                 /* the cut comes and goes with this half period; 0: stays */
+    bool at_once;                                     /* of a change of the key: the old one is gone with one step */
     bool one_way;                                     /* only what comes out of the smaller side is lost */
     uint64_t amount_us;
     int64_t jump_ms;

@@ -45,9 +45,10 @@ static void draw_sites(struct dice *dice, struct plan *plan) {
 
 void plan_draw(struct plan *plan, uint64_t seed) {
     static const uint32_t seldom_s[FAULT_COUNT] = {
-        [FAULT_CRASH] = 12, [FAULT_LEAVE] = 40, [FAULT_PAUSE] = 25,   [FAULT_STALL] = 40,   [FAULT_SLOW] = 40,
-        [FAULT_CLOCK] = 20, [FAULT_MOVE] = 25,  [FAULT_CLONE] = 60,   [FAULT_OLD] = 60,     [FAULT_PARTITION] = 15,
-        [FAULT_LOSS] = 40,  [FAULT_MTU] = 60,   [FAULT_FOREIGN] = 60, [FAULT_HOSTILE] = 40, [FAULT_BLOCKED] = 40,
+        [FAULT_CRASH] = 12,   [FAULT_LEAVE] = 40,     [FAULT_PAUSE] = 25,   [FAULT_STALL] = 40,
+        [FAULT_SLOW] = 40,    [FAULT_CLOCK] = 20,     [FAULT_MOVE] = 25,    [FAULT_CLONE] = 60,
+        [FAULT_OLD] = 60,     [FAULT_PARTITION] = 15, [FAULT_LOSS] = 40,    [FAULT_MTU] = 60,
+        [FAULT_FOREIGN] = 60, [FAULT_HOSTILE] = 40,   [FAULT_BLOCKED] = 40, [FAULT_ROTATE] = 25,
     };
     struct dice dice;
     plan_init(plan);

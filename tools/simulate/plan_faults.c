@@ -138,6 +138,7 @@ static const struct plan_key fault_keys[] = {
     {"sites", read_sites, 0, "sites, such as [ship, shore]"},
     {"flap", plan_read_us64, FIELD(flap_us), A_TIME},
     {"one_way", plan_read_flag, FIELD(one_way), "true or false"},
+    {"at_once", plan_read_flag, FIELD(at_once), "true or false"},
     {"by", plan_read_us64, FIELD(amount_us), A_TIME},
     {"jump", read_jump, 0, "a time, such as 1h or -30m"},
     {"share", plan_read_share, FIELD(share), "a share, such as 30%"},
@@ -152,6 +153,7 @@ static const struct plan_key fault_keys[] = {
     {"clone", read_kind, FAULT_CLONE, A_BROKER},
     {"old", read_kind, FAULT_OLD, A_BROKER},
     {"blocked", read_kind, FAULT_BLOCKED, A_BROKER},
+    {"rotate", read_kind, FAULT_ROTATE, A_BROKER},
     {"partition", read_kind, FAULT_PARTITION, "half, thirds, one, ring or sites"},
     {"loss", read_kind, FAULT_LOSS, "any or a site"},
     {"mtu", read_kind, FAULT_MTU, "any or a site"},
@@ -176,6 +178,11 @@ static void check_fault(struct plan_reader *reader, const yaml_node_t *item, con
         plan_complain(reader, item, "clock says not how far; write jump: 1h");
     if (fault->kind == FAULT_PARTITION && fault->shape == SHAPE_SITES && fault->site_count == 0)
         plan_complain(reader, item, "partition: sites says not which; write sites: [ship]");
+    if (fault->at_once && fault->kind != FAULT_ROTATE)
+        plan_complain(reader, item, "at_once is of rotate; leave it out, or write rotate: any");
+    if (fault->kind == FAULT_ROTATE && fault->count > 2)
+        plan_complain(reader, item,
+                      "rotate is done by one admin, or by two who do not know of each other; write count: 2");
     if (fault->every_us > 0 && lasts && fault->every_us <= fault->for_us && fault->kind == FAULT_PARTITION)
         plan_complain(reader, item, "every is not longer than for; write for: shorter, or leave every out");
 }

@@ -57,8 +57,10 @@ static bool print_times(const struct result *result) {
            add_times(table, "a crash noticed by a broker", &result->detect) &&
            add_times(table, "a crash noticed by all", &result->detect_last) &&
            add_times(table, "a start until it agrees", &result->join) &&
-           add_times(table, "a cut healed until all agree", &result->heal);
-    bool any = result->know.count + result->detect.count + result->join.count + result->heal.count > 0;
+           add_times(table, "a cut healed until all agree", &result->heal) &&
+           add_times(table, "a key ring given until all use it", &result->rings);
+    bool any =
+        result->know.count + result->detect.count + result->join.count + result->heal.count + result->rings.count > 0;
     if (good && any) good = table_print(table);
     if (good && any) printf("\n");
     table_free(table);
@@ -151,10 +153,10 @@ bool report_print_json(const struct plan *plan, const char *strategy, const stru
         json_pack("{s:s,s:I,s:i,s:i,s:s}", "title", plan->title, "seed", (json_int_t)plan->seed, "brokers",
                   (int)plan->broker_count, "sites", (int)plan->site_count, "strategy", strategy);
     json_t *seconds_json =
-        json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "known_by_broker", times(&result->know), "known_by_all",
+        json_pack("{s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o,s:o}", "known_by_broker", times(&result->know), "known_by_all",
                   times(&result->know_last), "crash_noticed", times(&result->detect), "crash_noticed_by_all",
-                  times(&result->detect_last), "join", times(&result->join), "heal", times(&result->heal), "formed",
-                  seconds(result->formed_us), "settled", seconds(result->settled_us));
+                  times(&result->detect_last), "join", times(&result->join), "heal", times(&result->heal), "ring",
+                  times(&result->rings), "formed", seconds(result->formed_us), "settled", seconds(result->settled_us));
     json_t *deaths = json_pack("{s:I,s:I,s:I,s:f}", "false_brokers", (json_int_t)result->false_death_brokers,
                                "false_reports", (json_int_t)result->false_deaths, "slow_reports",
                                (json_int_t)result->slow_deaths, "broker_hours", result->broker_hours);

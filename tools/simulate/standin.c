@@ -153,6 +153,65 @@ static void who_port(void *context, const uint8_t public_key[GOSSIP_PUBLIC_KEY_S
     memcpy(who->name, said.name, sizeof who->name);
 }
 
+static struct gossip_key key_of(const uint8_t bytes[32]) {
+    struct gossip_key key;
+    uint64_t hash = standin_hash(7, bytes, sizeof key.key);
+    memcpy(key.key, bytes, sizeof key.key);
+    memcpy(key.id, &hash, sizeof key.id);
+    return key;
+}
+
+struct gossip_key standin_key(uint32_t number) {
+    uint8_t bytes[32];
+    spread(standin_hash(6, &number, sizeof number), bytes, sizeof bytes);
+    return key_of(bytes);
+}
+
+/* A ring: its hash, which only the issuer can make, for one federation, and what it says. */
+struct ring {
+    uint64_t hash, number, key_count;
+    uint8_t keys[GOSSIP_KEYS_MAX][32];
+};
+_Static_assert(sizeof(struct ring) <= STANDIN_RING_SIZE, "a ring has room for what it says");
+
+static uint64_t ring_hash(const struct standin_world *world, const char *federation, const uint8_t *ring) {
+    uint64_t issuer = standin_hash(world->salt ^ 8, federation, strlen(federation));
+    return standin_hash(issuer, ring + sizeof(uint64_t), STANDIN_RING_SIZE - sizeof(uint64_t));
+}
+
+void standin_sign_ring(const struct standin_world *world, const char *federation, uint64_t number,
+                       const struct gossip_key *keys, size_t count, uint8_t ring[STANDIN_RING_SIZE]) {
+    struct ring said = {.number = number, .key_count = count};
+    for (size_t i = 0; i < count; i++)
+        memcpy(said.keys[i], keys[i].key, sizeof said.keys[i]);
+    memset(ring, 0, STANDIN_RING_SIZE);
+    memcpy(ring, &said, sizeof said);
+    said.hash = ring_hash(world, federation, ring);
+    memcpy(ring, &said, sizeof said);
+}
+
+void standin_read_ring(const struct standin_world *world, const char *federation, const uint8_t *ring, size_t size,
+                       struct gossip_ring *read) {
+    struct ring said;
+    memset(read, 0, sizeof *read);
+    if (size == STANDIN_RING_SIZE) memcpy(&said, ring, sizeof said);
+    if (size != STANDIN_RING_SIZE || said.hash != ring_hash(world, federation, ring)) {
+        snprintf(read->reason, sizeof read->reason, "it is not signed by an issuer we know, for our federation");
+        return;
+    }
+    read->good = true;
+    read->number = said.number;
+    read->key_count = said.key_count;
+    standin_sha256(NULL, ring, size, read->digest);
+    for (size_t i = 0; i < said.key_count; i++)
+        read->keys[i] = key_of(said.keys[i]);
+}
+
+static void ring_port(void *context, const uint8_t *ring, size_t size, struct gossip_ring *read) {
+    const struct standin *standin = context;
+    standin_read_ring(standin->world, standin->federation, ring, size, read);
+}
+
 void standin_init(struct standin *standin, const struct standin_world *world, uint32_t identity) {
     memset(standin, 0, sizeof *standin);
     standin->world = world;
@@ -170,12 +229,6 @@ struct gossip_crypto standin_crypto(struct standin *standin) {
                                   .sign = standin_sign,
                                   .verify = verify_port,
                                   .id_of = id_port,
-                                  .who_is = who_port};
-}
-
-struct gossip_key standin_key(uint32_t number) {
-    struct gossip_key key;
-    spread(standin_hash(6, &number, sizeof number), key.key, sizeof key.key);
-    memcpy(key.id, &number, sizeof key.id);
-    return key;
+                                  .who_is = who_port,
+                                  .read_ring = ring_port};
 }

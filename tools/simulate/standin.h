@@ -12,6 +12,8 @@
 #include <string.h>
 
 #define STANDIN_TOKEN_SIZE 320u /* what a minted token of a broker takes */
+#define STANDIN_RING_SIZE 400u  /* what a signed ring of two keys takes */
+#define STANDIN_FIRST_KEY 1u    /* of standin_key(): the one of the configuration */
 
 /* What every broker of a run shares. */
 struct standin_world {
@@ -22,6 +24,7 @@ struct standin_world {
 /* The context of one broker's ports. */
 struct standin {
     const struct standin_world *world;
+    const char *federation; /* whose rings it believes */
     uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE];
     uint64_t secret;
     int64_t wall_offset_ms; /* its wall clock: this much ahead. Only the expiry of tokens knows it */
@@ -41,6 +44,11 @@ void standin_mint(const struct standin *standin, const char *name, uint64_t expi
 bool standin_verify(const struct standin_world *world, const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE],
                     const uint8_t *bytes, size_t size, const uint8_t signature[GOSSIP_SIGNATURE_SIZE]);
 struct member_id standin_id(const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE]);
+/* A ring that only the issuer can make. */
+void standin_sign_ring(const struct standin_world *world, const char *federation, uint64_t number,
+                       const struct gossip_key *keys, size_t count, uint8_t ring[STANDIN_RING_SIZE]);
+void standin_read_ring(const struct standin_world *world, const char *federation, const uint8_t *ring, size_t size,
+                       struct gossip_ring *read);
 struct gossip_key standin_key(uint32_t number);
 
 #endif

@@ -113,6 +113,7 @@ struct world *world_new(const struct plan *plan, const struct strategy *strategy
     world->network = network_new(plan, &world->agenda, plan->seed, world->broker_max, EVENT_ARRIVAL);
     world->channels = channels_new();
     world->links = links_new();
+    world->issuer = issuer_new(world);
     if (world->strategy->common_new) world->common = world->strategy->common_new();
     world->brokers = memory_new(world->broker_max, sizeof *world->brokers);
     make_ids(world);
@@ -136,6 +137,7 @@ void world_free(struct world *world) {
     gossip_shared_free(world->shared);
     channels_free(world->channels);
     links_free(world->links);
+    issuer_free(world->issuer);
     if (world->strategy->common_free) world->strategy->common_free(world->common);
     measure_free(world->measure);
     truth_free(world->truth);
@@ -170,6 +172,22 @@ bool world_agrees(const struct world *world) {
     return first != NULL;
 }
 
+/* All end on one ring, and know it of each other. */
+static bool shares_ring(const struct world *world, const struct broker *viewer, const struct broker *owner,
+                        char why[WORLD_WHY_MAX]) {
+    struct gossip *core = viewer->strategy->core(viewer->node);
+    struct member_info own, seen;
+    bool found = gossip_member_at(core, broker_now_ms(world, viewer), 0, &own) &&
+                 gossip_member_find(core, broker_now_ms(world, viewer), &world->id_of[owner->identity], &seen);
+    if (found && seen.ring == own.ring && memcmp(seen.ring_mark, own.ring_mark, sizeof own.ring_mark) == 0 &&
+        viewer->ring == owner->ring)
+        return true;
+    snprintf(why, WORLD_WHY_MAX, "P22: %s uses ring %llu and sees %s with ring %llu, which keeps ring %llu",
+             viewer->name, (unsigned long long)own.ring, owner->name, (unsigned long long)(found ? seen.ring : 0),
+             (unsigned long long)issuer_number(world->issuer, owner->ring));
+    return false;
+}
+
 static bool sees_truly(const struct world *world, const struct broker *viewer, const struct broker *owner,
                        char why[WORLD_WHY_MAX]) {
     static const char *const states[] = {"unverified", "alive", "suspect", "down", "left"};
@@ -189,7 +207,7 @@ static bool sees_truly(const struct world *world, const struct broker *viewer, c
     bool found = truth_find(world->truth, owner->identity, held.log_epoch, held.sequence, held.chain, &rows_hash);
     if (held.epoch == author_epoch(owner->author) && held.sequence == author_sequence(owner->author) && found &&
         rows_hash == author_rows_hash(owner->author))
-        return true;
+        return shares_ring(world, viewer, owner, why);
     snprintf(why, WORLD_WHY_MAX,
              "%s holds %s at epoch %llu, sequence %llu%s (%zu entries above %llu), and the owner is at epoch %llu, "
              "sequence %llu",

@@ -11,6 +11,7 @@
 
 #include "tools/simulate/agenda.h"
 #include "tools/simulate/channels.h"
+#include "tools/simulate/issuer.h"
 #include "tools/simulate/links.h"
 #include "tools/simulate/dice.h"
 #include "tools/simulate/measure.h"
@@ -22,6 +23,7 @@
 
 #define WORLD_STRANGERS_MAX 8u /* clones, hostile and foreign brokers at a time, beyond those of the plan */
 #define WORLD_WHY_MAX 400u
+#define WORLD_FEDERATION "simulated"
 
 /* A row that the broker's clients want. */
 struct wanted_row {
@@ -45,7 +47,8 @@ struct broker {
     bool blocked; /* no datagram passes to or from it, streams do */
     struct standin crypto;
     struct author *author;
-    uint64_t epoch; /* on its disk; 0: it never ran, or lost it */
+    uint64_t epoch;                /* on its disk; 0: it never ran, or lost it */
+    uint32_t ring, ring_before[2]; /* of issuer.h, on its disk; what was there at its last two starts */
     uint32_t starts;
     int32_t drift_ppm;
     uint64_t tick_us; /* when the entry of the agenda that counts will come; UINT64_MAX: none */
@@ -71,6 +74,7 @@ struct trouble {
     uint32_t cut;    /* NETWORK_CUTS_MAX: none */
     uint32_t number; /* never used twice */
     bool cut_on;
+    uint32_t steps; /* of a change of the key: still to be done */
 };
 
 /* Faults made on purpose, to see that a check notices. */
@@ -89,7 +93,9 @@ enum sabotage {
     SABOTAGE_ADDRESS,   /* two live brokers at one address */
     SABOTAGE_STORM,     /* a broker sends without end */
     SABOTAGE_SPIN,      /* a tick does not move the deadline */
-    SABOTAGE_DISAGREE   /* a broker's table differs for good */
+    SABOTAGE_DISAGREE,  /* a broker's table differs for good */
+    SABOTAGE_RING,      /* a broker uses a key ring that nobody signed */
+    SABOTAGE_RING_BACK  /* or goes back to an earlier one */
 };
 
 struct world {
@@ -102,6 +108,7 @@ struct world {
     struct gossip_shared *shared; /* what the brokers hold alike is held once */
     struct channels *channels;
     struct links *links;
+    struct issuer *issuer;
     void *common; /* what the strategy's brokers share */
     struct truth *truth;
     struct measure *measure;
@@ -146,6 +153,7 @@ enum world_event {
     EVENT_TROUBLE, /* end of a trouble */
     EVENT_FLAP,    /* trouble */
     EVENT_STALL,   /* trouble */
+    EVENT_ROTATE,  /* trouble */
     EVENT_HOSTILE, /* broker */
     EVENT_POLL
 };
@@ -171,6 +179,8 @@ bool world_is_true(struct world *world, char why[WORLD_WHY_MAX]);
 /* brokers.c */
 bool broker_runs(const struct broker *broker);
 bool broker_is_well(const struct world *world, const struct broker *broker); /* runs, honest, in time */
+/* With what it seals, as far as its disk says. */
+struct gossip_key broker_key(const struct world *world, const struct broker *broker);
 uint64_t broker_now_ms(const struct world *world, const struct broker *broker);
 void broker_start(struct world *world, struct broker *broker, enum fault_disk disk);
 void broker_stop(struct world *world, struct broker *broker);
