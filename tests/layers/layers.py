@@ -41,7 +41,7 @@ USES = {
     "auth": (),
     "daemon": ("broker", "gossip", "auth"),
     "tools": ("broker", "gossip", "auth"),
-    "tools/simulate": ("gossip", "tools"),
+    "tools/simulate": ("gossip", "auth", "tools"),  # auth: the steps by which an admin changes the gossip key
     "tests/sim": ("broker", "gossip", "auth", "daemon", "tools/simulate"),
 }
 # The only edge between cores.
