@@ -390,6 +390,27 @@ static void strangers_do_not_evict_members(void **state) {
     net_free(net);
 }
 
+static bool nobody_is_allowed(const char *token) {
+    (void)token;
+    return false;
+}
+
+/* A clock that was years ahead at the start refuses all; once it is right, the same tokens are good. */
+static void what_a_wrong_clock_refused_is_judged_again_once_a_minute(void **state) {
+    (void)state;
+    struct net *net = net_new(3, 5);
+    net->nodes[0].identity.allow = nobody_is_allowed;
+    for (int i = 0; i < 3; i++)
+        net_start(net, i);
+    net_run(net, 300000);
+    assert_int_equal(net->nodes[0].sees[1], MEMBER_UNVERIFIED);
+    uint64_t questions = net->nodes[0].identity.questions;
+    assert_true(questions >= 2 && questions <= 2 * 6);
+    net->nodes[0].identity.allow = NULL;
+    assert_true(net_until(net, net_agreed, 70000));
+    net_free(net);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_has_a_refused_token_gets_no_rows_and_both_sides_say_so),
@@ -407,6 +428,7 @@ int main(void) {
         cmocka_unit_test(filters_that_are_none_are_refused_even_when_signed),
         cmocka_unit_test(one_accuser_cannot_condemn_many),
         cmocka_unit_test(an_unproven_address_gets_at_most_three_times_what_it_sent),
+        cmocka_unit_test(what_a_wrong_clock_refused_is_judged_again_once_a_minute),
         cmocka_unit_test(strangers_do_not_evict_members),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
