@@ -30,6 +30,12 @@ static void entries_apply_in_order_and_once(void **unused) {
     assert_true(fixture_agrees(&replica, &owner));
     assert_null(replica.transfers.all);
     fixture_end(&replica);
+    /* Nor by the registry itself, whoever asks. */
+    struct registry *empty = NULL;
+    assert_int_equal(registry_apply(&empty, &owner.rules, owner.registry->log[1], &fixture_nobody), REGISTRY_GAP);
+    assert_null(empty);
+    assert_int_equal(registry_apply(&owner.registry, &owner.rules, owner.registry->log[0], &fixture_nobody),
+                     REGISTRY_REPEATED);
     registry_unref(owner.registry);
 }
 

@@ -145,8 +145,8 @@ static void what_is_no_encoding_is_refused(void **unused) {
     } bad[] = {
         {"\2", 1},
         {"\2\0", 2},
-        {"\2\0\2a", 4}, /* shorter than it says */
-        {"\3\0\1a", 4}, /* no such kind */
+        {"\2\0\2ab", 4}, /* shorter than it says, whatever is behind it */
+        {"\3\0\1a", 4},  /* no such kind */
         {"\0\0\1a", 4},
         {"\2\0\0", 3},          /* no filter */
         {"\2\0\3a#b", 6},       /* no filter either */
