@@ -220,7 +220,7 @@ struct broker *broker_stranger(struct world *world, enum broker_sort sort, uint3
 /* ---- in and out ---- */
 
 static void trace_datagram(struct world *world, const struct broker *broker, const struct gossip_datagram *datagram) {
-    char text[512];
+    char text[2048];
     uint32_t to = network_host_at(world->network, &datagram->to);
     explain_datagram(world, datagram, text, sizeof text);
     world_trace(world, broker, "to %s, %zu bytes:%s", to == NETWORK_NOBODY ? "nobody" : world->brokers[to].name,

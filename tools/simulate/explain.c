@@ -9,10 +9,34 @@
 #define ENVELOPE 17u
 
 static const char *kind_name(enum message_kind kind) {
-    static const char *const names[] = {"",        "HEAD",     "ENTRY",   "PING",       "PONG",  "PING_REQ", "INDIRECT",
-                                        "WHO",     "TOKEN",    "REFUSED", "ACCUSE",     "HAVE",  "HAD",      "DIGEST",
-                                        "BUCKETS", "VERSIONS", "WANT",    "WANT_CHUNK", "CHUNK", "SEEN_AT",  "PROOF"};
-    return kind < sizeof names / sizeof *names ? names[kind] : "NEWER";
+    static const char *const names[] = {[MESSAGE_HEAD] = "HEAD",
+                                        [MESSAGE_ENTRY] = "ENTRY",
+                                        [MESSAGE_PING] = "PING",
+                                        [MESSAGE_PONG] = "PONG",
+                                        [MESSAGE_PING_REQ] = "PING_REQ",
+                                        [MESSAGE_INDIRECT] = "INDIRECT",
+                                        [MESSAGE_WHO] = "WHO",
+                                        [MESSAGE_TOKEN] = "TOKEN",
+                                        [MESSAGE_REFUSED] = "REFUSED",
+                                        [MESSAGE_ACCUSE] = "ACCUSE",
+                                        [MESSAGE_HAVE] = "HAVE",
+                                        [MESSAGE_HAD] = "HAD",
+                                        [MESSAGE_DIGEST] = "DIGEST",
+                                        [MESSAGE_BUCKETS] = "BUCKETS",
+                                        [MESSAGE_VERSIONS] = "VERSIONS",
+                                        [MESSAGE_WANT] = "WANT",
+                                        [MESSAGE_WANT_CHUNK] = "WANT_CHUNK",
+                                        [MESSAGE_CHUNK] = "CHUNK",
+                                        [MESSAGE_SEEN_AT] = "SEEN_AT",
+                                        [MESSAGE_PROOF] = "PROOF",
+                                        [MESSAGE_LATER] = "LATER",
+                                        [MESSAGE_PULL] = "PULL",
+                                        [MESSAGE_RING] = "RING",
+                                        [MESSAGE_PROVE] = "PROVE",
+                                        [MESSAGE_VOUCH] = "VOUCH",
+                                        [MESSAGE_ROLL] = "ROLL",
+                                        [MESSAGE_SEEK] = "SEEK"};
+    return kind < sizeof names / sizeof *names && names[kind] ? names[kind] : "NEWER";
 }
 
 static const char *who(const struct world *world, const struct member_id *id) {
@@ -34,13 +58,13 @@ void explain_datagram(const struct world *world, const struct gossip_datagram *d
     if (datagram->size < SEAL_OVERHEAD) return;
     wire_in_init(&in, datagram->bytes + ENVELOPE, datagram->size - SEAL_OVERHEAD);
     header_get(&in, &header);
-    while (used < room && message_get(&in, &message)) {
-        int wrote = is_about(message.kind)
-                        ? snprintf(text + used, room - used, " %s(%s %llu/%llu/%llu)", kind_name(message.kind),
-                                   who(world, &message.version.id), (unsigned long long)message.version.epoch,
-                                   (unsigned long long)message.version.incarnation,
-                                   (unsigned long long)message.version.sequence)
-                        : snprintf(text + used, room - used, " %s", kind_name(message.kind));
+    for (size_t at = in.at; used < room && message_get(&in, &message); at = in.at) {
+        int wrote = snprintf(text + used, room - used, " %s:%zu", kind_name(message.kind), in.at - at);
+        used += wrote > 0 ? (size_t)wrote : 0;
+        if (used >= room || !is_about(message.kind)) continue;
+        wrote = snprintf(text + used, room - used, "(%s %llu/%llu/%llu)", who(world, &message.version.id),
+                         (unsigned long long)message.version.epoch, (unsigned long long)message.version.incarnation,
+                         (unsigned long long)message.version.sequence);
         used += wrote > 0 ? (size_t)wrote : 0;
     }
 }
