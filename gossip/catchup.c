@@ -64,7 +64,7 @@ static void put_off(struct gossip *gossip, uint64_t wait_ms, bool elsewhere) {
     gossip->catchup.told = true;
     gossip->counters.transfers_put_off++;
     struct message later = {.kind = MESSAGE_LATER, .number = wait_ms + chance_below(&gossip->chance, LEASE_MS / 4)};
-    if (elsewhere && members_pick(gossip, &other, 1, gossip->sender) == 1) later.version.id = other->id;
+    if (elsewhere && members_pick_any(gossip, &other, 1, gossip->sender) == 1) later.version.id = other->id;
     reply_add(gossip, &later);
 }
 

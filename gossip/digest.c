@@ -5,6 +5,8 @@
 #include <string.h>
 
 #define MEET_MS 200u
+#define ANSWER_MS 1000u
+#define LACKED_FEW 8u  /* members that we have never heard of: not worth a roll */
 #define LISTED_MAX 16u /* buckets in one exchange; more differ only for who lacks many members */
 
 unsigned digest_bucket_of(const struct member_id *id) {
@@ -76,17 +78,39 @@ struct message digest_of_all(const struct gossip *gossip) {
     return (struct message){.kind = MESSAGE_DIGEST, .number = gossip->digest.all};
 }
 
+void digest_asked(struct gossip *gossip, const struct member *member) {
+    gossip->comparison.with = member->id;
+    gossip->comparison.until_ms = gossip->now_ms + ANSWER_MS;
+}
+
 void digest_send(struct gossip *gossip, struct member *member) {
+    digest_asked(gossip, member);
+    struct message digest = digest_of_all(gossip), prove = {.kind = MESSAGE_PROVE};
+    struct packet packet;
+    struct gossip_address to = member_route(member);
+    packet_begin(&packet, member, &to);
+    packet.dial = address_equal(&to, &member->address);
+    if (!member->path_proven) packet_add(gossip, &packet, &prove);
+    packet_add(gossip, &packet, &digest);
+    packet_end(gossip, &packet, false);
+}
+
+void digest_again(struct gossip *gossip) {
+    const struct comparison *comparison = &gossip->comparison;
+    if (gossip->now_ms >= comparison->until_ms || !id_equal(&comparison->with, &gossip->sender->id)) return;
     struct message digest = digest_of_all(gossip);
-    send_one(gossip, member, &digest);
+    reply_add(gossip, &digest);
 }
 
 /* Whoever joins many would else compare with each of them, and get all that it lacks from each. */
 void digest_meet(struct gossip *gossip, struct member *member) {
-    if (members_visible_count(gossip) - 1 <= gossip->limits.eager_members_max)
+    if (roll_is_called(gossip)) return; /* behind it */
+    if (!members_are_many(gossip) && gossip->now_ms >= gossip->comparison.meet_ms) {
+        gossip->comparison.meet_ms = gossip->now_ms + MEET_MS;
         digest_send(gossip, member);
-    else
-        gossip->next_sync_ms = earlier(gossip->next_sync_ms, gossip->now_ms + MEET_MS);
+        return;
+    }
+    gossip->next_sync_ms = earlier(gossip->next_sync_ms, gossip->now_ms + MEET_MS);
 }
 
 void digest_on_digest(struct gossip *gossip, uint64_t hash) {
@@ -98,7 +122,8 @@ void digest_answer(struct gossip *gossip) {
     uint8_t bytes[MESSAGE_BUCKET_COUNT * 8];
     for (size_t i = 0; i < MESSAGE_BUCKET_COUNT; i++)
         wire_store_u64(bytes + 8 * i, gossip->digest.buckets[i]);
-    struct message buckets = {.kind = MESSAGE_BUCKETS, .bytes = bytes, .size = sizeof bytes};
+    struct message buckets = {
+        .kind = MESSAGE_BUCKETS, .number = members_visible_count(gossip), .bytes = bytes, .size = sizeof bytes};
     reply_add(gossip, &buckets);
 }
 
@@ -144,12 +169,19 @@ static void list_bucket(struct gossip *gossip, unsigned bucket) {
     reply_add(gossip, &message);
 }
 
-void digest_on_buckets(struct gossip *gossip, const uint8_t *hashes) {
+/* Who only holds other versions of the same members has no use for the roll. */
+static bool lacks_many(const struct gossip *gossip, uint64_t listed) {
+    return listed > gossip->members.count - gossip->members.unverified + LACKED_FEW;
+}
+
+void digest_on_buckets(struct gossip *gossip, const struct message *message) {
+    const uint8_t *hashes = message->bytes;
     if (!gossip->sender || !gossip->sender->known || !gossip->source_proven) return;
+    if (id_equal(&gossip->comparison.with, &gossip->sender->id)) gossip->comparison.until_ms = 0;
     unsigned differing = 0, start = chance_below(&gossip->chance, MESSAGE_BUCKET_COUNT);
     for (unsigned i = 0; i < MESSAGE_BUCKET_COUNT; i++)
         differing += gossip->digest.buckets[i] != wire_load_u64(hashes + 8 * i);
-    if (differing > LISTED_MAX && roll_start(gossip)) return;
+    if (differing > LISTED_MAX && lacks_many(gossip, message->number) && roll_start(gossip, message->number)) return;
     unsigned left = catchup_buckets(gossip, differing);
     if (left > LISTED_MAX && !gossip->over_link) left = LISTED_MAX;
     for (unsigned i = 0; i < MESSAGE_BUCKET_COUNT && left > 0; i++) {
@@ -170,12 +202,13 @@ void digest_on_versions(struct gossip *gossip, const struct message *message) {
     if (!gossip->sender || !gossip->sender->known || !gossip->source_proven ||
         message->size % MESSAGE_VERSION_SIZE != 0 || message->number >= MESSAGE_BUCKET_COUNT)
         return;
-    size_t served = 0;
+    size_t served = 0, unknown = 0;
     for (size_t at = 0; at < message->size; at += MESSAGE_VERSION_SIZE) {
         struct version theirs;
         version_load(message->bytes + at, &theirs);
-        repair_compare(gossip, &theirs, &served);
+        unknown += !repair_compare(gossip, &theirs, &served);
     }
+    if (unknown > LACKED_FEW) roll_start(gossip, 0); /* two federations have become one */
     struct member_id after = message->version.id;
     struct member copy;
     const struct member *member;

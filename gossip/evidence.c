@@ -10,6 +10,7 @@
 #define ANSWER_OLDER_MS 100u
 #define ACCUSED_KEEP_MS 60000u
 #define SUSPICION_LONGEST 9u /* minima: it ends then, if we could not ask as much as we would */
+#define HEARSAY_MS 250u      /* so long the word of the one who brought it is waited for */
 
 static bool above(uint64_t epoch, uint64_t incarnation, uint64_t than_epoch, uint64_t than_incarnation) {
     return epoch > than_epoch || (epoch == than_epoch && incarnation > than_incarnation);
@@ -40,12 +41,21 @@ static void end_suspicion(struct member *member) {
     probe_stop(member);
 }
 
+/* What the roll brings others know, and what its owner says perhaps nobody else. Among many, a head goes with the word
+ * that its owner lives: else all who hear it would ping it at once. */
+static void tell_head(struct gossip *gossip, struct member *member) {
+    bool waits = member->state == MEMBER_UNVERIFIED && members_are_many(gossip);
+    if (!waits && (!roll_is_called(gossip) || member == gossip->sender)) rumors_head(gossip, member);
+}
+
 void evidence_set_state(struct gossip *gossip, struct member *member, enum member_state state) {
     if (member->state == state) return;
     bool was_visible = member_is_visible(member), was_told = member->visible_told;
+    bool was_unverified = member->state == MEMBER_UNVERIFIED;
     member->state = state;
     bool visible = member_is_visible(member);
     if (state != MEMBER_SUSPECT && member->suspicion.running) end_suspicion(member);
+    member->hearsay_ms = 0;
     if (state == MEMBER_DOWN || state == MEMBER_LEFT) {
         member->down_since_ms = gossip->now_ms;
         member->fresh_epoch = 0;
@@ -57,13 +67,20 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
     }
     member->visible_told = visible;
     members_changed(gossip, member);
+    if (visible && was_unverified) tell_head(gossip, member);
     if (state != MEMBER_UNVERIFIED && (visible || was_told)) event_member(gossip, member);
     if (visible && !was_visible) {
         event_rows_all(gossip, member);
-        if (!vouch_counts(gossip)) own_resend_soon(gossip, member);
+        if (!members_are_many(gossip)) own_resend_soon(gossip, member);
         repair_want(gossip, member, gossip->sender ? gossip->sender : member);
         digest_meet(gossip, member);
     }
+}
+
+/* Is it really there? */
+static void ask_hearsay(struct gossip *gossip, struct member *member) {
+    member->hearsay_ms = 0;
+    if (member->probe.deadline_ms == NEVER && member_route(member).family != 0) probe_member(gossip, member);
 }
 
 void evidence_consider(struct gossip *gossip, struct member *member) {
@@ -85,8 +102,10 @@ void evidence_consider(struct gossip *gossip, struct member *member) {
     if (member_is_visible(member) || buried) return;
     if (member->fresh_epoch == member->epoch)
         evidence_set_state(gossip, member, MEMBER_ALIVE);
-    else if (member->probe.deadline_ms == NEVER && member_route(member).family != 0)
-        probe_member(gossip, member); /* hearsay: is it really there? */
+    else if (roll_answers(gossip))
+        member->hearsay_ms = gossip->now_ms + HEARSAY_MS + chance_below(&gossip->chance, HEARSAY_MS);
+    else
+        ask_hearsay(gossip, member);
 }
 
 void evidence_answer_older(struct gossip *gossip, struct member *member) {
@@ -164,8 +183,7 @@ static void take_head(struct gossip *gossip, struct member *member, const struct
         event_member(gossip, member);
     }
     evidence_consider(gossip, member);
-    /* What the roll brings others know, and what its owner says perhaps nobody else. */
-    if (!roll_is_called(gossip) || member == gossip->sender) rumors_head(gossip, member);
+    tell_head(gossip, member);
     members_changed(gossip, member);
 }
 
@@ -347,6 +365,7 @@ static void tick_suspect(struct gossip *gossip, struct member *member, bool in_p
 bool evidence_tick(struct gossip *gossip, struct member *member) {
     if (member->state == MEMBER_SUSPECT && member->suspicion.running)
         tick_suspect(gossip, member, probe_in_partition(gossip));
+    if (member->hearsay_ms != 0 && gossip->now_ms >= member->hearsay_ms) ask_hearsay(gossip, member);
     if (member->state == MEMBER_UNVERIFIED)
         return member->has_key || gossip->now_ms < member->made_ms + UNVERIFIED_KEEP_MS;
     bool gone = member->state == MEMBER_DOWN || member->state == MEMBER_LEFT;
@@ -355,7 +374,7 @@ bool evidence_tick(struct gossip *gossip, struct member *member) {
     return true;
 }
 
-uint64_t evidence_deadline_ms(const struct gossip *gossip, const struct member *member) {
+static uint64_t state_deadline_ms(const struct gossip *gossip, const struct member *member) {
     switch (member->state) {
     case MEMBER_SUSPECT:
         if (!member->suspicion.running) return NEVER;
@@ -366,6 +385,10 @@ uint64_t evidence_deadline_ms(const struct gossip *gossip, const struct member *
     case MEMBER_ALIVE: break;
     }
     return NEVER;
+}
+
+uint64_t evidence_deadline_ms(const struct gossip *gossip, const struct member *member) {
+    return earlier(state_deadline_ms(gossip, member), member->hearsay_ms != 0 ? member->hearsay_ms : NEVER);
 }
 
 void evidence_restart_suspicions(struct gossip *gossip) {

@@ -60,8 +60,9 @@ void identity_on_who(struct gossip *gossip, const struct member_id *id) {
     if (member->self) gossip->proof_due = true;
     if (roll_is_busy(gossip)) return;
     struct message token = identity_token_of(member), vouch = vouch_for(member);
+    /* First: with the token, a head that waits for it is looked at, and nobody need be pinged. */
+    if (member_is_visible(member) && members_are_many(gossip)) reply_add(gossip, &vouch);
     reply_add(gossip, &token);
-    if (member_is_visible(member) && vouch_counts(gossip)) reply_add(gossip, &vouch);
     if (member->head_size > 0) {
         struct message head = evidence_head_of(member);
         reply_add(gossip, &head);

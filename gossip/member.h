@@ -97,6 +97,7 @@ struct member {
     bool visible_told; /* its rows are known to our caller */
     bool resync;       /* an event was lost for want of memory: tell all again */
     uint64_t down_since_ms, made_ms, evidence_sent_ms;
+    uint64_t hearsay_ms;   /* is it really there? asked then; 0: no need */
     uint64_t head_told_ms; /* our head goes with answers to it again then */
 
     /* contact */
@@ -215,8 +216,10 @@ uint32_t members_visible_count(const struct gossip *gossip);
 struct member *members_visible(struct gossip *gossip, size_t index);
 uint32_t members_suspect_count(const struct gossip *gossip);
 struct member *members_suspect(struct gossip *gossip, size_t index);
-/* Up to want random visible others; skip may be NULL. */
+/* Up to want random visible others; skip may be NULL. Those who have proved where they are first: to others little may
+ * be sent, and little is heeded that comes from us; and whoever it is. */
 size_t members_pick(struct gossip *gossip, struct member **out, size_t want, const struct member *skip);
+size_t members_pick_any(struct gossip *gossip, struct member **out, size_t want, const struct member *skip);
 /* A random one that is down or was never verified, NULL if there is none. */
 struct member *members_pick_absent(struct gossip *gossip);
 uint32_t members_absent_count(const struct gossip *gossip);
@@ -238,7 +241,7 @@ static inline bool id_equal(const struct member_id *a, const struct member_id *b
     return ((left[0] ^ right[0]) | (left[1] ^ right[1])) == 0;
 }
 
-/* More than own news goes to directly (limits.eager_members_max). */
+/* More others than own news goes to directly (limits.eager_members_max), as far as is known. */
 bool members_are_many(const struct gossip *gossip);
 
 /* ---- order.c: in the order of ids ---- */

@@ -97,6 +97,11 @@ static void move(struct members *members, struct member *member, enum member_par
     }
 }
 
+/* What we send reaches it, and it heeds it. */
+static bool has_proved(const struct quiet *quiet) {
+    return quiet->is_awake ? quiet->awake->path_proven || quiet->awake->way.link : quiet->path_proven;
+}
+
 static bool was_asked(enum member_part part) {
     return part == PART_ALIVE_ASKED || part == PART_SUSPECT_ASKED;
 }
@@ -118,8 +123,10 @@ uint32_t members_visible_count(const struct gossip *gossip) {
     return gossip->members.part_end[PART_SUSPECT_ASKED] + 1;
 }
 
+/* Who has just begun to join many takes the word of the one that made it call the roll. */
 bool members_are_many(const struct gossip *gossip) {
-    return members_visible_count(gossip) - 1 > gossip->limits.eager_members_max;
+    uint64_t others = members_visible_count(gossip) - 1, most = gossip->limits.eager_members_max;
+    return others > most || (roll_is_called(gossip) && gossip->roll.listed > most + 1);
 }
 
 struct member *members_visible(struct gossip *gossip, size_t index) {
@@ -135,19 +142,30 @@ struct member *members_suspect(struct gossip *gossip, size_t index) {
     return members_at(gossip, gossip->members.part_end[PART_ALIVE_TO_ASK] + index);
 }
 
-size_t members_pick(struct gossip *gossip, struct member **out, size_t want, const struct member *skip) {
+/* Some may be out of reach, by datagram and by link: then it is no use to try for ever. */
+static size_t pick(struct gossip *gossip, struct member **out, size_t count, size_t want, const struct member *skip,
+                   bool proven) {
     uint32_t visible = members_visible_count(gossip) - 1;
-    size_t count = 0;
-    /* Some may be out of reach, by datagram and by link: then it is no use to try for ever. */
     for (size_t tries = 0; visible > 0 && count < want && tries < PICK_TRIES_MAX; tries++) {
-        struct member *member = members_at(gossip, chance_below(&gossip->chance, visible));
+        if (count + (skip && member_is_visible(skip)) == visible) break;
+        size_t place = chance_below(&gossip->chance, visible);
+        if (proven && !has_proved(quiet_of(&gossip->members, gossip->members.places[place]))) continue;
+        struct member *member = members_at(gossip, place);
         bool taken = !member || member == skip || !carrier_reaches(gossip, member);
         for (size_t i = 0; i < count; i++)
             taken = taken || out[i] == member;
         if (!taken) out[count++] = member;
-        if (count + (skip && member_is_visible(skip)) == visible) break;
     }
     return count;
+}
+
+size_t members_pick_any(struct gossip *gossip, struct member **out, size_t want, const struct member *skip) {
+    return pick(gossip, out, 0, want, skip, false);
+}
+
+size_t members_pick(struct gossip *gossip, struct member **out, size_t want, const struct member *skip) {
+    size_t count = pick(gossip, out, 0, want, skip, true);
+    return pick(gossip, out, count, want, skip, false);
 }
 
 struct member *members_pick_absent(struct gossip *gossip) {

@@ -50,7 +50,7 @@ static const struct {
     [MESSAGE_HAVE] = {"iecs", 0},
     [MESSAGE_HAD] = {"iecs", 0},
     [MESSAGE_DIGEST] = {"n", 0},
-    [MESSAGE_BUCKETS] = {"b", MESSAGE_BUCKET_COUNT * 8},
+    [MESSAGE_BUCKETS] = {"bn", MESSAGE_BUCKET_COUNT * 8},
     [MESSAGE_VERSIONS] = {"niob", MESSAGE_VERSIONS_MAX *MESSAGE_VERSION_SIZE},
     [MESSAGE_WANT] = {"iecs", 0},
     [MESSAGE_WANT_CHUNK] = {"iesn", 0},

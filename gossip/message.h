@@ -40,7 +40,7 @@ enum message_kind {
     MESSAGE_HAVE = 11,       /* version.{id, epoch, incarnation, sequence}: ask me if you lack it */
     MESSAGE_HAD = 12,        /* the same: what you sent I had already */
     MESSAGE_DIGEST = 13,     /* number: hash of all */
-    MESSAGE_BUCKETS = 14,    /* bytes: MESSAGE_BUCKET_COUNT hashes of 8 bytes */
+    MESSAGE_BUCKETS = 14,    /* bytes: MESSAGE_BUCKET_COUNT hashes of 8 bytes; number: members listed */
     MESSAGE_VERSIONS = 15,   /* number: bucket; version.id and other: all of (id, other] is listed; bytes: records */
     MESSAGE_WANT = 16,       /* version: what I hold of this owner; send what is newer */
     MESSAGE_WANT_CHUNK = 17, /* version.{id, epoch, sequence}: a checkpoint; number: the chunk */

@@ -45,7 +45,7 @@ bool own_sign_head(struct gossip *gossip) {
 }
 
 static bool is_eager(const struct gossip *gossip) {
-    return members_visible_count(gossip) - 1 <= gossip->limits.eager_members_max;
+    return !members_are_many(gossip);
 }
 
 /* Entries from `from` on; below the checkpoint the head, so that it is fetched. */

@@ -330,7 +330,7 @@ uint64_t probe_member_deadline_ms(const struct member *member) {
 
 /* Somebody is suspect. Is it alone, or is it us or a cable? That must be known before anybody is evicted. */
 void probe_all(struct gossip *gossip) {
-    if (members_visible_count(gossip) - 1 > gossip->limits.eager_members_max) return;
+    if (members_are_many(gossip)) return;
     struct member *member;
     for (size_t i = 0; (member = members_visible(gossip, i)); i++)
         if (member->state == MEMBER_ALIVE && member->probe.deadline_ms == NEVER && probe_may(gossip, 1))
@@ -342,6 +342,7 @@ bool probe_next(struct gossip *gossip, const struct message *more) {
     if (!turn || turn->probe.deadline_ms != NEVER) return false;
     bool told = more && carrier_reaches(gossip, turn);
     probe_with(gossip, turn, told ? more : NULL);
+    if (told) digest_asked(gossip, turn);
     return told;
 }
 

@@ -65,6 +65,7 @@ void proof_give(struct gossip *gossip) {
     if (size == 0 || !gossip->crypto.sign(gossip->crypto.context, body, size, signature)) return;
     struct message proof = {.kind = MESSAGE_PROOF, .bytes = signature, .size = sizeof signature};
     reply_add(gossip, &proof);
+    digest_again(gossip);
 }
 
 void proof_on_proof(struct gossip *gossip, const struct message *message) {
@@ -83,6 +84,7 @@ void proof_on_proof(struct gossip *gossip, const struct message *message) {
     memcpy(sender->echo, gossip->header->cookie, sizeof sender->echo);
     gossip->authentic = true;
     proof_offer(gossip);
+    digest_again(gossip);
     if (member_is_visible(sender) && sender->probe.deadline_ms == NEVER) return;
     sender->probe.sent_ms = 0; /* an answer to what was asked before would have counted as nothing */
     probe_add_to_reply(gossip, sender);

@@ -69,7 +69,7 @@ static void handle(struct gossip *gossip, const struct message *message) {
     case MESSAGE_HAD: rumors_on_had(gossip, message); break;
     case MESSAGE_DIGEST: digest_on_digest(gossip, message->number); break;
     case MESSAGE_BUCKETS:
-        if (message->size == MESSAGE_BUCKET_COUNT * 8) digest_on_buckets(gossip, message->bytes);
+        if (message->size == MESSAGE_BUCKET_COUNT * 8) digest_on_buckets(gossip, message);
         break;
     case MESSAGE_VERSIONS: digest_on_versions(gossip, message); break;
     case MESSAGE_WANT: repair_on_want(gossip, message); break;

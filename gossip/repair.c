@@ -4,12 +4,14 @@
 #include <string.h>
 
 #define WANT_AGAIN_MS 30u
+#define ASKED_MS 500u /* an answer to WANT may take so long */
 #define ENTRIES_PER_WANT 8u
 #define SERVE_AT_ONCE 4u /* owners answered in full to one list of versions; of the others only the version */
 #define CHUNK_RETRY_MS 250u
 #define CHUNK_RETRY_LINK_MS 2000u /* nothing is lost there, but by a link that ends or a queue that is full */
 #define OWNER_BYTES 1500u         /* about, of one that is told in full */
-#define HIDDEN_RETRY_MS 5000u     /* while its owner is away */
+#define HURRY_PART 5u
+#define HIDDEN_RETRY_MS 5000u /* while its owner is away */
 
 struct version repair_version_of(const struct member *member) {
     struct version version = {.id = member->id, .epoch = member->epoch, .incarnation = member->incarnation};
@@ -116,8 +118,9 @@ static void take_entry(struct gossip *gossip, struct member *member, const struc
     holdings_end(gossip, member);
     if (result == REGISTRY_OK) {
         gossip->counters.entries_received++;
-        rumors_entry(gossip, member,
-                     from_owner && members_visible_count(gossip) - 1 <= gossip->limits.eager_members_max);
+        /* What a joiner asks for the others have had for long. */
+        if (from_owner || !roll_is_called(gossip) || gossip->now_ms > member->want_ms + ASKED_MS)
+            rumors_entry(gossip, member, from_owner && !members_are_many(gossip));
     } else if (result == REGISTRY_GAP) {
         repair_want(gossip, member, gossip->sender);
     }
@@ -306,16 +309,17 @@ static void compare_self(struct gossip *gossip, const struct version *theirs) {
     if (is_newer(&own, theirs)) serve(gossip, gossip->self, theirs);
 }
 
-void repair_compare(struct gossip *gossip, const struct version *theirs, size_t *served) {
+bool repair_compare(struct gossip *gossip, const struct version *theirs, size_t *served) {
     if (id_equal(&theirs->id, &gossip->self->id)) {
         compare_self(gossip, theirs);
-        return;
+        return true;
     }
     struct member *member = members_meet(gossip, &theirs->id);
-    if (!member) return;
+    if (!member) return false;
+    if (!member->has_key) repair_hurry(gossip); /* comparing is how it was found; it may not be the only one */
     struct version ours = repair_version_of(member);
     if (is_newer(theirs, &ours) || !member->known) repair_want(gossip, member, gossip->sender);
-    if (!member->known) return;
+    if (!member->known) return member->has_key;
     if (member == gossip->sender && is_mixed(&ours, theirs)) show_owner(gossip, &ours);
     bool buried = member->state == MEMBER_DOWN && !is_newer(theirs, &ours);
     if (buried) {
@@ -327,6 +331,7 @@ void repair_compare(struct gossip *gossip, const struct version *theirs, size_t 
         struct message have = {.kind = MESSAGE_HAVE, .version = ours};
         reply_add(gossip, &have);
     }
+    return true;
 }
 
 void repair_tick(struct gossip *gossip) {
@@ -334,6 +339,7 @@ void repair_tick(struct gossip *gossip) {
         retry_chunks(gossip, transfer);
     if (gossip->now_ms < gossip->next_sync_ms) return;
     uint32_t interval = gossip->limits.anti_entropy_ms;
+    if (gossip->now_ms < gossip->comparison.hurry_until_ms) interval /= HURRY_PART;
     gossip->next_sync_ms =
         gossip->now_ms + (uint64_t)interval * 3 / 4 + chance_below(&gossip->chance, interval / 2 + 1);
     struct message digest = digest_of_all(gossip);
@@ -342,7 +348,8 @@ void repair_tick(struct gossip *gossip) {
     if (members_pick(gossip, &other, 1, NULL) == 1) digest_send(gossip, other);
 }
 
-void repair_soon(struct gossip *gossip) {
+void repair_hurry(struct gossip *gossip) {
+    gossip->comparison.hurry_until_ms = gossip->now_ms + 2 * (uint64_t)gossip->limits.anti_entropy_ms;
     gossip->next_sync_ms = earlier(gossip->next_sync_ms, gossip->now_ms);
 }
 

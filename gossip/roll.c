@@ -45,14 +45,20 @@ static void begin_pass(struct gossip *gossip) {
     roll->after = roll->first;
 }
 
-bool roll_start(struct gossip *gossip) {
+bool roll_start(struct gossip *gossip, uint64_t listed) {
     struct roll *roll = &gossip->roll;
     if (roll_is_called(gossip)) return true;
     if (gossip->now_ms < roll->again_ms) return false;
+    roll->listed = listed;
     if (roll->gap_ms == 0) roll->gap_ms = GAP_MIN_MS;
     roll->next_ms = gossip->now_ms;
     begin_pass(gossip);
     return true;
+}
+
+bool roll_answers(const struct gossip *gossip) {
+    return roll_is_called(gossip) && gossip->roll.asked && gossip->sender && members_are_many(gossip) &&
+           id_equal(&gossip->sender->id, &gossip->roll.peer);
 }
 
 void roll_found(struct gossip *gossip) {
@@ -79,7 +85,7 @@ static void end_pass(struct gossip *gossip) {
     roll->wait_ms = wait < AGAIN_MIN_MS ? AGAIN_MIN_MS : wait > AGAIN_MAX_MS ? AGAIN_MAX_MS : wait;
     roll->again_ms = gossip->now_ms + jitter(gossip, roll->wait_ms);
     roll->found_any = false;
-    repair_soon(gossip);
+    repair_hurry(gossip);
 }
 
 static void go_on(struct gossip *gossip, const struct member_id *covered) {
@@ -100,11 +106,12 @@ static void store_prefix(uint8_t out[PREFIX_SIZE], uint32_t prefix) {
         out[i] = (uint8_t)(prefix >> (24 - 8 * i));
 }
 
+/* Who is not yet seen though its token came is asked for again: the word that it lives was lost. */
 static bool is_known(const struct gossip *gossip, uint32_t number) {
     struct member copy;
     if (members_walk_is_visible(gossip, number)) return true;
     const struct member *member = members_look_at(gossip, number, &copy);
-    return (member->known || member->self) && member->head_size > 0;
+    return member->self || (member->known && member->head_size > 0 && member->state != MEMBER_UNVERIFIED);
 }
 
 /* Those known behind `after`, as many as have room; *until is how far they go. */
@@ -136,7 +143,7 @@ static void ask(struct gossip *gossip) {
     struct member *other = members_find(gossip, &roll->peer);
     roll->next_ms = gossip->now_ms + ANSWER_MS;
     if (!other || !member_is_visible(other) || roll->peer_questions == 0) {
-        roll->asked = members_pick(gossip, &other, 1, NULL) == 1;
+        roll->asked = members_pick_any(gossip, &other, 1, NULL) == 1;
         roll->peer_questions = PEER_QUESTIONS;
         if (!roll->asked) return;
         roll->peer = other->id;
@@ -223,7 +230,7 @@ static uint32_t may_serve(struct gossip *gossip) {
     return roll_is_busy(gossip) ? 0 : roll->serve_left;
 }
 
-static void tell(struct gossip *gossip, struct member *member) {
+static void tell(struct gossip *gossip, const struct member *member) {
     struct message token = identity_token_of(member), head = evidence_head_of(member), vouch = vouch_for(member);
     reply_add(gossip, &token);
     reply_add(gossip, &vouch); /* before the head, so that nobody need be pinged */
@@ -307,14 +314,10 @@ struct message vouch_for(const struct member *member) {
 /* In a large federation a joiner would have to ping everybody, and everybody each joiner, before it is shown: there the
  * word of a member is taken for that another is alive, as is its word for the opposite. Probes find out soon if it is
  * not so. */
-bool vouch_counts(const struct gossip *gossip) {
-    return members_visible_count(gossip) - 1 > gossip->limits.eager_members_max;
-}
-
 void vouch_on_vouch(struct gossip *gossip, const struct message *message) {
     struct member *member = members_find(gossip, &message->version.id);
-    if (!gossip->authentic || !member_is_visible(gossip->sender) || !vouch_counts(gossip) || !member || member->self ||
-        member_is_visible(member) || member == gossip->sender)
+    if (!gossip->authentic || !member_is_visible(gossip->sender) || !members_are_many(gossip) || !member ||
+        member->self || member_is_visible(member) || member == gossip->sender)
         return;
     member->fresh_epoch = message->version.epoch;
     evidence_consider(gossip, member);

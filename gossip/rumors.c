@@ -39,8 +39,7 @@ void rumors_accusation(struct gossip *gossip, struct member *member) {
     member->rumor.accuse_sends = sends_for(gossip);
     members_changed(gossip, member);
     soon(gossip);
-    uint32_t others = members_visible_count(gossip) - 1;
-    if (others > gossip->limits.eager_members_max || !probe_may(gossip, others)) return;
+    if (members_are_many(gossip) || !probe_may(gossip, members_visible_count(gossip) - 1)) return;
     /* In a small federation everybody hears at once, the accused too. */
     struct message accusation = evidence_accusation_of(member);
     struct member *other;
@@ -78,7 +77,7 @@ static void write_rumor(struct gossip *gossip, struct packet *packet, struct mem
         rumor->head_sends--;
         struct message head = evidence_head_of(about), vouch = vouch_for(about);
         bool full = rumor->head_had < HAD_ENOUGH && about->head_size > 0;
-        if (full && member_is_visible(about) && vouch_counts(gossip)) packet_add(gossip, packet, &vouch);
+        if (full && member_is_visible(about) && members_are_many(gossip)) packet_add(gossip, packet, &vouch);
         if (full)
             packet_add(gossip, packet, &head);
         else

@@ -42,6 +42,14 @@ struct digest {
     uint64_t table;
 };
 
+/* digest.c: whom we compare with. */
+struct comparison {
+    struct member_id with;
+    uint64_t until_ms;       /* until then its answer is awaited, and the question said again if need be; 0: it came */
+    uint64_t hurry_until_ms; /* until then we compare more often */
+    uint64_t meet_ms;        /* before that, not at once with whoever becomes visible */
+};
+
 /* One packet being written. */
 struct packet {
     struct gossip_address to;
@@ -98,6 +106,7 @@ struct roll {
     uint64_t gap_ms;               /* between an answer and the next question */
     struct member_id first, after; /* where this pass began, and how far it is */
     bool wrapped;
+    uint64_t listed;         /* members of the one because of whom it is called */
     struct member_id peer;   /* who is asked, */
     uint32_t peer_questions; /* so often still */
     uint32_t empty_passes;
@@ -224,6 +233,7 @@ struct gossip {
     uint64_t partition_since_ms; /* probe.c */
 
     uint64_t next_rumor_ms, last_rumor_ms, next_sync_ms, next_rejoin_ms;
+    struct comparison comparison;
     struct bootstrap bootstrap[BOOTSTRAP_MAX], remembered[REMEMBERED_MAX];
     size_t bootstrap_count, remembered_count, dial_from;
     uint64_t dial_gap_ms;

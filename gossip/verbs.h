@@ -10,10 +10,12 @@ void digest_forget(struct gossip *gossip, struct member *member);
 const char *digest_fault(const struct gossip *gossip);
 struct message digest_of_all(const struct gossip *gossip);
 void digest_send(struct gossip *gossip, struct member *member);
+void digest_asked(struct gossip *gossip, const struct member *member); /* a DIGEST goes to it */
+void digest_again(struct gossip *gossip); /* proofs have gone between us and the sender: now it may count */
 void digest_meet(struct gossip *gossip, struct member *member); /* it has just become visible */
 void digest_on_digest(struct gossip *gossip, uint64_t hash);
 void digest_answer(struct gossip *gossip); /* the sender differs: in which buckets? */
-void digest_on_buckets(struct gossip *gossip, const uint8_t *hashes);
+void digest_on_buckets(struct gossip *gossip, const struct message *message);
 void digest_on_versions(struct gossip *gossip, const struct message *message);
 unsigned digest_bucket_of(const struct member_id *id);
 bool digest_lists(const struct member *member);
@@ -203,15 +205,16 @@ struct version repair_version_of(const struct member *member);
 void repair_want(struct gossip *gossip, struct member *member, struct member *from);
 void repair_on_have(struct gossip *gossip, const struct message *message);
 void repair_on_entry(struct gossip *gossip, const struct message *message);
-/* One version that the sender holds. *served counts those answered in full. */
-void repair_compare(struct gossip *gossip, const struct version *theirs, size_t *served);
+/* One version that the sender holds. *served counts those answered in full. False: we have not met its owner. */
+bool repair_compare(struct gossip *gossip, const struct version *theirs, size_t *served);
 void repair_on_want(struct gossip *gossip, const struct message *message);
 void repair_on_want_chunk(struct gossip *gossip, const struct message *message);
 void repair_on_chunk(struct gossip *gossip, const struct message *message);
 void repair_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
                  size_t size);
 void repair_tick(struct gossip *gossip);
-void repair_soon(struct gossip *gossip);
+/* There may be others that we have never heard of: comparisons now, and for a while more often. */
+void repair_hurry(struct gossip *gossip);
 void repair_put_off(struct gossip *gossip, uint64_t until_ms); /* asks for no chunk of a large checkpoint before that */
 uint64_t repair_deadline_ms(const struct gossip *gossip);
 
@@ -292,7 +295,9 @@ void rejoin_dial(struct gossip *gossip, struct bootstrap *contact);
 /* ---- roll.c ---- */
 bool roll_is_called(const struct gossip *gossip);
 /* There are many that we lack. False if the last one was not long ago and found nobody. */
-bool roll_start(struct gossip *gossip);
+bool roll_start(struct gossip *gossip, uint64_t listed); /* by who has so many */
+/* The packet in hand is from the one who is asked: with each member comes the word that it lives. */
+bool roll_answers(const struct gossip *gossip);
 void roll_found(struct gossip *gossip); /* somebody was verified */
 /* So many tokens wait to be sent that another would come too late: who asks will ask again, or somebody else. */
 bool roll_is_busy(const struct gossip *gossip);
@@ -302,7 +307,6 @@ void roll_on_roll(struct gossip *gossip, const struct message *message);
 void roll_tick(struct gossip *gossip);
 uint64_t roll_deadline_ms(const struct gossip *gossip);
 struct message vouch_for(const struct member *member);
-bool vouch_counts(const struct gossip *gossip);
 void vouch_on_vouch(struct gossip *gossip, const struct message *message);
 
 /* ---- seek.c ---- */

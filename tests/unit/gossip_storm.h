@@ -6,9 +6,13 @@
 
 #include "gossip_net.h"
 
+#include "gossip/message.h"
+#include "gossip/seal.h"
+
 #define STORM_TOKEN_SIZE 700u
 #define STORM_BUFFER 300u /* datagrams: what Linux's 208 KiB hold */
 #define STORM_READ_US 50u
+#define STORM_KINDS 64u
 
 struct storm_packet {
     uint64_t at_us, order;
@@ -29,6 +33,7 @@ struct storm_node {
     uint64_t bytes_in, bytes_out, packets_in, packets_out, dropped;
     uint64_t second, second_in, second_in_max; /* bytes that came in the present second, and in the worst */
     uint64_t full_ms;                          /* when it saw all; 0 not yet */
+    uint64_t kind_in[STORM_KINDS], kind_bytes_in[STORM_KINDS]; /* messages by their kind, if storm->opens */
 };
 
 struct storm {
@@ -37,6 +42,7 @@ struct storm {
     uint32_t full;                   /* nodes that see all expected others */
     uint64_t random;
     bool multicast;
+    bool opens; /* every datagram, to count what it says */
     uint32_t loss_percent;
     struct storm_node *nodes;
     struct storm_packet *heap;
@@ -203,6 +209,31 @@ static inline void storm_expect(struct storm *storm, uint32_t expected) {
         storm->full += storm->nodes[i].gossip && storm->nodes[i].sees + 1 == expected;
 }
 
+/* What is not a message is counted as kind 0. */
+static inline void storm_open(struct storm_node *node, const struct storm_packet *packet) {
+    struct chance chance = {7};
+    struct seal seal;
+    struct gossip_key key = {.id = "key1", .key = {0x5a}};
+    struct gossip_options options = {.federation = "home", .keys = &key, .key_count = 1};
+    struct gossip_crypto crypto = {.seal = net_seal, .open = net_open};
+    uint8_t plain[SEAL_PLAIN_MAX];
+    bool own;
+    struct wire_in in;
+    struct packet_header header;
+    struct message message;
+    assert_true(seal_init(&seal, &options, &chance));
+    long size = seal_open(&seal, &crypto, packet->bytes, packet->size, plain, &own);
+    assert_true(size > 0);
+    wire_in_init(&in, plain, (size_t)size);
+    header_get(&in, &header);
+    node->kind_in[0]++;
+    node->kind_bytes_in[0] += in.at + packet->size - (size_t)size + 28;
+    for (size_t before = in.at; message_get(&in, &message); before = in.at) {
+        node->kind_in[message.kind % STORM_KINDS]++;
+        node->kind_bytes_in[message.kind % STORM_KINDS] += in.at - before;
+    }
+}
+
 static inline void storm_deliver(struct storm *storm, struct storm_packet *packet) {
     struct storm_node *node = &storm->nodes[packet->to];
     if (!node->gossip) return;
@@ -218,6 +249,7 @@ static inline void storm_deliver(struct storm *storm, struct storm_packet *packe
     node->second = storm->now_us / 1000000;
     node->second_in += packet->size + 28;
     if (node->second_in > node->second_in_max) node->second_in_max = node->second_in;
+    if (storm->opens) storm_open(node, packet);
     gossip_receive(node->gossip, storm->now_us / 1000, &storm->nodes[packet->from].address, packet->bytes,
                    packet->size);
     storm_drain(storm, packet->to);
@@ -257,6 +289,8 @@ static inline void storm_reset_counts(struct storm *storm) {
         struct storm_node *node = &storm->nodes[i];
         node->bytes_in = node->bytes_out = node->packets_in = node->packets_out = node->dropped = 0;
         node->second_in = node->second_in_max = node->full_ms = 0;
+        memset(node->kind_in, 0, sizeof node->kind_in);
+        memset(node->kind_bytes_in, 0, sizeof node->kind_bytes_in);
     }
 }
 
@@ -280,6 +314,18 @@ static inline void storm_print(const struct storm *storm, const char *what, uint
            "lost %.0f, tokens judged %.0f\n",
            what, in / n / 1000, packets_in / n, out / n / 1000, packets_out / n, (double)worst / 1000,
            (double)most / 1000, dropped / n, questions / n);
+}
+
+/* What nodes first to end - 1 were told, by kind, in the mean. */
+static inline void storm_print_kinds(const struct storm *storm, uint32_t first, uint32_t end) {
+    for (uint32_t kind = 0; kind < STORM_KINDS; kind++) {
+        double count = 0, bytes = 0;
+        for (uint32_t i = first; i < end; i++) {
+            count += (double)storm->nodes[i].kind_in[kind];
+            bytes += (double)storm->nodes[i].kind_bytes_in[kind];
+        }
+        if (count > 0) printf("    kind %2u: %8.1f, %8.0f B\n", kind, count / (end - first), bytes / (end - first));
+    }
 }
 
 static inline void storm_free(struct storm *storm) {

@@ -122,7 +122,7 @@ static void answers_that_were_not_asked_for_change_nothing(void **state) {
         forger_say(&forger, &answer);
         assert_false(roll_is_called(gossip));
     }
-    assert_true(roll_start(gossip) || gossip->roll.again_ms > net->now_ms);
+    assert_true(roll_start(gossip, 1) || gossip->roll.again_ms > net->now_ms);
     net_free(net);
 }
 
