@@ -131,7 +131,8 @@ static void comparing_tables_costs_the_same_however_many_members_there_are(void 
     struct cost few = cost_of_comparing(5), many = cost_of_comparing(39);
     print_message("5 brokers: %d B idle, %d B for a difference; 39: %d B and %d B\n", (int)few.idle,
                   (int)few.difference, (int)many.idle, (int)many.difference);
-    assert_in_range(many.idle, 1, few.idle * 3 / 2);
+    assert_in_range(many.idle, 1,
+                    few.idle * 2); /* twice to one whom we have not met yet: before the proofs, and behind */
     assert_in_range(many.difference, 500, 1500);
     assert_in_range(few.difference, 500, 1500);
 }
