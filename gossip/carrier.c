@@ -7,9 +7,10 @@
 #include <string.h>
 
 #define TICK_MS 1000u
-#define MISSES 2u           /* pings by datagram in a row without an answer, while the link answers; */
-#define MISSES_BY_HELPER 3u /* while only a helper does: then there is no link yet, and one costs a dial */
-#define PASSES 3u           /* trials in a row that are answered before datagrams are used again */
+#define MISSES 2u                   /* pings by datagram in a row without an answer, while the link answers; */
+#define MISSES_BY_HELPER 3u         /* while only a helper does: then there is no link yet, and one costs a dial */
+#define PASSES 3u                   /* trials in a row that are answered before datagrams are used again */
+#define DOUBT_LOSSY (2 * DOUBT_BIT) /* of a ping; less: a quarter or more is lost */
 #define TRY_MS 10000u
 #define TRY_AGAIN_MS 500u
 #define DARK_MS 5000u      /* nothing by datagram from anybody for so long, */
@@ -67,6 +68,7 @@ static void set_by_link(struct gossip *gossip, struct member *member, bool by_li
     if (way->by_link == by_link) return;
     way->by_link = by_link;
     way->misses = way->passes = way->silences = 0;
+    way->doubt = 0;
     gossip->carrier.by_link_count += by_link ? 1u : (size_t)-1;
     if (!by_link) {
         gossip->carrier.try_all = true; /* what came back for one came back for others */
@@ -319,6 +321,7 @@ void carrier_unanswered(struct gossip *gossip, struct member *member) {
     struct gossip_address link = carrier_address(&member->id);
     way->silent = !(way->by_link && way->link);
     if (way->silent && way->silences < UINT8_MAX) way->silences++;
+    if (way->silent && way->doubt < UINT16_MAX / 2) way->doubt = (uint16_t)(way->doubt + member->probe.doubt);
     if (way->link)
         probe_by(gossip, member, &link);
     else if (way->silences >= MISSES)
@@ -330,7 +333,7 @@ static void miss(struct gossip *gossip, struct member *member, uint8_t enough) {
     struct way *way = &member->way;
     if (way->silent && way->misses < UINT8_MAX) way->misses++;
     way->silent = false;
-    if (way->misses >= enough) set_by_link(gossip, member, true);
+    if (enough == 0 || (way->misses >= enough && way->doubt >= DOUBT_DOWN)) set_by_link(gossip, member, true);
 }
 
 void carrier_answered(struct gossip *gossip, struct member *member, uint64_t number) {
@@ -343,8 +346,10 @@ void carrier_answered(struct gossip *gossip, struct member *member, uint64_t num
     way->asked = 0;
     way->silent = way->other_key = false;
     way->silences = way->misses = 0;
+    way->doubt = 0;
     if (!way->by_link) return;
-    if (++way->passes >= PASSES) {
+    /* Where much is lost for all, three in a row would not come for long. */
+    if (++way->passes >= (doubt_of_ping(gossip->loss) > DOUBT_LOSSY ? PASSES : 1)) {
         set_by_link(gossip, member, false);
         return;
     }

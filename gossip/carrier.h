@@ -21,6 +21,7 @@ struct way {
     uint8_t silences; /* rounds in a row of which that is true */
     uint8_t misses;   /* those of them that were answered by another way: then it was not the member that was silent */
     uint8_t passes;   /* trials in a row that were answered */
+    uint16_t doubt;   /* that datagrams pass, after that silence (doubt.h): where much is lost, little */
     uint64_t asked;   /* the number of the last ping that went by datagram */
     uint64_t try_ms;  /* datagrams are tried again then */
 };

@@ -11,10 +11,10 @@ uint16_t doubt_note_loss(uint16_t loss, bool lost, unsigned slowness) {
 
 /* -log2 of the share, rounded up to a sixteenth: what is not known exactly counts as less doubt. */
 static unsigned doubt_at(uint32_t share, uint32_t least) {
-    static const uint8_t doubt[] = {64, 48, 38, 32, 26, 22, 19, 16, 13, 10, 8, 6, 4, 3, 1};
+    static const uint8_t doubt[] = {64, 48, 38, 32, 26, 22, 19, 16, 13, 10, 8, 6, 4};
     uint32_t sixteenths = (share + STEP - 1) / STEP;
     if (sixteenths < least) sixteenths = least;
-    return doubt[(sixteenths < 15 ? sixteenths : 15) - 1];
+    return doubt[(sixteenths < sizeof doubt ? sixteenths : sizeof doubt) - 1];
 }
 
 unsigned doubt_of_ping(uint16_t loss) {

@@ -17,7 +17,7 @@
 
 /* The share of lost questions after one more, as a moving mean over about 2^slowness of them. */
 uint16_t doubt_note_loss(uint16_t loss, bool lost, unsigned slowness);
-/* Of one unanswered ping where so many are lost; never more than four bits. */
+/* Of one unanswered ping where so many are lost; never more than four bits, nor less than a quarter. */
 unsigned doubt_of_ping(uint16_t loss);
 /* Of one helper that had no answer for us: two ways, each as good as ours; never more than three bits. */
 unsigned doubt_of_helper(uint16_t loss);

@@ -12,7 +12,7 @@
 #define YOUNG_MS 5000u          /* a member just heard of is asked again soon */
 #define PATIENCE_MAX 10u        /* an answer may take so many times the limit */
 #define LOSS_OF_ALL 5u          /* slowness of the mean of all members' lost pings, */
-#define LOSS_OF_ONE 3u          /* and of one member's */
+#define LOSS_OF_ONE 4u          /* and of one member's */
 #define LOST_MAX 7u             /* tries of one probe that count as lost, */
 #define ABSENCE 4u              /* if they are no older than so many intervals */
 #define LOSS_SLOWS_MAX 57344u   /* seven eighths: probes are never rarer than by eight times for loss */

@@ -1,0 +1,86 @@
+/* Loss of any height: what it may cost, and how late a death is noticed. */
+#include "gossip_net.h"
+
+#define BROKERS 8
+#define WATCHED_S 120u
+
+static uint64_t bytes_sent(struct net *net) {
+    uint64_t bytes = 0;
+    struct gossip_counters counters;
+    for (int i = 0; i < net->count; i++) {
+        gossip_read_counters(net->nodes[i].gossip, &counters);
+        bytes += counters.bytes_sent;
+    }
+    return bytes;
+}
+
+static uint64_t deaths_told(const struct net *net) {
+    uint64_t deaths = 0;
+    for (int i = 0; i < net->count; i++)
+        deaths += net->nodes[i].down_events;
+    return deaths;
+}
+
+static bool last_is_down(struct net *net) {
+    for (int i = 0; i < net->count - 1; i++)
+        if (net->nodes[i].sees[net->count - 1] != MEMBER_DOWN) return false;
+    return true;
+}
+
+/* P17: no weather makes a storm of suspicions. */
+static void no_loss_makes_a_storm_or_kills_and_the_dead_are_noticed(void **state) {
+    (void)state;
+    static const struct {
+        uint32_t loss_percent;
+        uint64_t bytes_per_s_max, noticed_max_ms;
+    } weathers[] = {{0, 900, 3000},    {10, 1100, 3500},  {20, 1100, 5000}, {30, 1200, 7000},
+                    {40, 1400, 10000}, {50, 4096, 16000}, {60, 4096, 30000}};
+    for (size_t w = 0; w < sizeof weathers / sizeof *weathers; w++) {
+        struct net *net = net_new_running(BROKERS, 40 + w);
+        net->loss_percent = weathers[w].loss_percent;
+        net->delay_max_ms = 5;
+        net_run(net, 30000); /* it is measured */
+        uint64_t before = bytes_sent(net), deaths = deaths_told(net);
+        net_run(net, WATCHED_S * 1000);
+        uint64_t each = (bytes_sent(net) - before) / WATCHED_S / BROKERS;
+        deaths = deaths_told(net) - deaths;
+        net_kill(net, BROKERS - 1);
+        uint64_t died_ms = net->now_ms;
+        bool noticed = net_until(net, last_is_down, weathers[w].noticed_max_ms);
+        print_message("%u %% loss: %llu B/s of each, %llu false deaths, one noticed after %llu ms\n",
+                      weathers[w].loss_percent, (unsigned long long)each, (unsigned long long)deaths,
+                      (unsigned long long)(net->now_ms - died_ms));
+        assert_in_range(each, 1, weathers[w].bytes_per_s_max);
+        assert_int_equal(deaths, 0);
+        assert_true(noticed);
+        net_free(net);
+    }
+}
+
+/* One broker with a bad radio among good ones: it is asked more often, and neither it nor the others make a noise. */
+static void one_bad_radio_does_not_disturb_the_others(void **state) {
+    (void)state;
+    struct net *net = net_new_running(BROKERS, 50);
+    uint64_t before = bytes_sent(net);
+    for (uint32_t ms = 0; ms < WATCHED_S * 1000; ms += 100) {
+        /* Of each tenth of a second it hears, and is heard, in six; which ones is drawn. */
+        bool deaf = net_random(net) % 10 < 4;
+        for (int i = 1; i < BROKERS; i++)
+            net->cut[0][i] = net->cut[i][0] = deaf;
+        net_run(net, 100);
+    }
+    uint64_t each = (bytes_sent(net) - before) / WATCHED_S / BROKERS;
+    print_message("with one bad radio: %llu B/s of each, %llu false deaths\n", (unsigned long long)each,
+                  (unsigned long long)deaths_told(net));
+    assert_in_range(each, 1, 2048);
+    assert_int_equal(deaths_told(net), 0);
+    net_free(net);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(no_loss_makes_a_storm_or_kills_and_the_dead_are_noticed),
+        cmocka_unit_test(one_bad_radio_does_not_disturb_the_others),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
