@@ -8,6 +8,7 @@
 #include <string.h>
 
 #define PICK_TRIES_MAX 64u
+#define PROVEN_TRIES_MAX 12u /* where those are rare, as in a storm of joins, all would choose the same few */
 
 struct member *members_wake_at(struct gossip *gossip, uint32_t number) {
     struct quiet *quiet = quiet_of(&gossip->members, number);
@@ -146,7 +147,8 @@ struct member *members_suspect(struct gossip *gossip, size_t index) {
 static size_t pick(struct gossip *gossip, struct member **out, size_t count, size_t want, const struct member *skip,
                    bool proven) {
     uint32_t visible = members_visible_count(gossip) - 1;
-    for (size_t tries = 0; visible > 0 && count < want && tries < PICK_TRIES_MAX; tries++) {
+    size_t tries_max = proven ? PROVEN_TRIES_MAX : PICK_TRIES_MAX;
+    for (size_t tries = 0; visible > 0 && count < want && tries < tries_max; tries++) {
         if (count + (skip && member_is_visible(skip)) == visible) break;
         size_t place = chance_below(&gossip->chance, visible);
         if (proven && !has_proved(quiet_of(&gossip->members, gossip->members.places[place]))) continue;
