@@ -96,7 +96,7 @@ static void an_entry_takes_the_place_of_the_one_before_it(void **state) {
     full += rest.count[MESSAGE_ENTRY];
     print_message("50 changes to 24 brokers: %d entries\n", (int)full);
     assert_true(net_agreed(net));
-    assert_in_range(full, 50 * 22, 50 * 23 * 3 / 2); /* two changes may share an entry */
+    assert_in_range(full, 45 * 22, 50 * 23 * 3 / 2); /* changes may share an entry, or come with a checkpoint */
     net_free(net);
 }
 
