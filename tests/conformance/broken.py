@@ -92,7 +92,7 @@ FAULTS = [  # number, what is broken, then file, what is there, what stands ther
     ("P18", "one accuser condemns all", "evidence", "    if (live >= allowed) return false;\n", "    if (live >= allowed) return true;\n"),
     ("P18", "helpers are not asked", "helpers", "        send_one(gossip, helpers[i], &request);\n", ""),
     ("P18", "what helpers say counts for nothing", "helpers", "    if (asked->number != message->number) return;\n", "    return;\n"),
-    ("P19", "datagrams that are lost and a link that answers change nothing", "carrier", "    if (way->misses >= enough) set_by_link(gossip, member, true);\n", ""),
+    ("P19", "datagrams that are lost and a link that answers change nothing", "carrier", "    if (enough == 0 || (way->misses >= enough && way->doubt >= DOUBT_DOWN)) set_by_link(gossip, member, true);\n", ""),
     ("P19", "addresses are not dialled by link", "carrier", "    call(gossip, address, false);\n", ""),
     ("P19", "all goes by datagram, link or not", "members", "    if (member->way.link && (member->way.by_link || nowhere)) return carrier_address(&member->id);\n", ""),
     ("P19", "the link is not asked beside", "carrier", "    if (way->link)\n        probe_by(gossip, member, &link);\n    else if", "    if (way->link)\n        ;\n    else if"),
