@@ -11,6 +11,7 @@
 #define ACCUSED_KEEP_MS 60000u
 #define SUSPICION_LONGEST 9u /* minima: it ends then, if we could not ask as much as we would */
 #define HEARSAY_MS 250u      /* so long the word of the one who brought it is waited for */
+#define ACCUSED_AGAIN_MS 5000u
 
 static bool above(uint64_t epoch, uint64_t incarnation, uint64_t than_epoch, uint64_t than_incarnation) {
     return epoch > than_epoch || (epoch == than_epoch && incarnation > than_incarnation);
@@ -24,7 +25,9 @@ struct message evidence_accusation_of(const struct member *member) {
     return (struct message){
         .kind = MESSAGE_ACCUSE,
         .version = {.id = member->id, .epoch = member->accused_epoch, .incarnation = member->accused_incarnation},
-        .other = member->accuser};
+        .other = member->accuser,
+        .bytes = member->accusation,
+        .size = member->accusation_signed ? sizeof member->accusation : 0};
 }
 
 /* Who accused it was right: that costs no credit, so that several deaths in a minute are all believed. */
@@ -257,7 +260,12 @@ static bool is_credible(struct gossip *gossip, struct member *accuser, const str
     allowed = allowed < 2 ? 2 : allowed > ACCUSED_MAX ? ACCUSED_MAX : allowed;
     for (size_t i = 0; i < ACCUSED_MAX; i++) {
         bool fresh = accuser->accused[i].until_ms > gossip->now_ms;
-        if (fresh && id_equal(&accuser->accused[i].id, accused)) return live < allowed || i < allowed;
+        if (fresh && id_equal(&accuser->accused[i].id, accused)) {
+            /* It was wrong, or it would not say so again: it cries wolf. */
+            if (gossip->now_ms + ACCUSED_KEEP_MS < accuser->accused[i].until_ms + ACCUSED_AGAIN_MS) return false;
+            accuser->accused[i].until_ms = gossip->now_ms + ACCUSED_KEEP_MS;
+            return live < allowed || i < allowed;
+        }
         live += fresh;
         if (!fresh && slot == ACCUSED_MAX) slot = i;
     }
@@ -274,20 +282,31 @@ static bool is_news(const struct member *member, const struct member_id *accuser
     return member->state != MEMBER_SUSPECT || suspicion_lacks(&member->suspicion, accuser);
 }
 
-void evidence_suspect(struct gossip *gossip, struct member *member, const struct member_id *accuser) {
+/* Kept with its signature, so that it can be passed on. */
+static void keep_accusation(struct gossip *gossip, struct member *member, const struct message *word) {
+    member->accused_epoch = member->epoch;
+    member->accused_incarnation = member->incarnation;
+    member->accuser = word ? word->other : gossip->self->id;
+    member->accusation_signed = word && word->size == sizeof member->accusation;
+    if (!word)
+        witness_accuse(gossip, member);
+    else if (member->accusation_signed)
+        memcpy(member->accusation, word->bytes, sizeof member->accusation);
+}
+
+void evidence_suspect(struct gossip *gossip, struct member *member, const struct message *word) {
+    const struct member_id *accuser = word ? &word->other : &gossip->self->id;
     if (!member_is_visible(member)) return;
     if (member->state == MEMBER_SUSPECT) {
         bool confirmed = suspicion_confirm(&member->suspicion, accuser);
         members_changed(gossip, member); /* it lasts less long */
-        if (confirmed && id_equal(accuser, &gossip->self->id)) {
-            member->accuser = *accuser;
+        if (confirmed && !word) {
+            keep_accusation(gossip, member, NULL);
             rumors_accusation(gossip, member);
         }
         return;
     }
-    member->accused_epoch = member->epoch;
-    member->accused_incarnation = member->incarnation;
-    member->accuser = *accuser;
+    keep_accusation(gossip, member, word);
     gossip->counters.suspicions++;
     suspicion_start(&member->suspicion, gossip->now_ms, accuser);
     evidence_set_state(gossip, member, MEMBER_SUSPECT);
@@ -296,11 +315,17 @@ void evidence_suspect(struct gossip *gossip, struct member *member, const struct
     probe_all(gossip);
 }
 
+/* Its accuser says so itself, or has signed it: nobody spends another's credit, or ends a suspicion in its name. */
+static bool is_its_word(struct gossip *gossip, const struct member *accuser, const struct message *message) {
+    if (message->size == 0) return accuser == gossip->sender;
+    return witness_accused(gossip, accuser, message);
+}
+
 void evidence_on_accuse(struct gossip *gossip, const struct message *message) {
     const struct version *version = &message->version;
     if (id_equal(&version->id, &gossip->self->id)) {
         if (version->epoch == gossip->self->epoch && version->incarnation >= gossip->self->incarnation)
-            own_refute(gossip, version->incarnation);
+            own_refute(gossip, message);
         else
             own_told_epoch(gossip, version->epoch);
         struct message head = evidence_head_of(gossip->self);
@@ -320,8 +345,8 @@ void evidence_on_accuse(struct gossip *gossip, const struct message *message) {
         return;
     }
     if (!is_news(member, &accuser->id)) return;
-    if (is_credible(gossip, accuser, &member->id))
-        evidence_suspect(gossip, member, &accuser->id);
+    if (is_its_word(gossip, accuser, message) && is_credible(gossip, accuser, &member->id))
+        evidence_suspect(gossip, member, message);
     else if (member->probe.deadline_ms == NEVER)
         probe_member(gossip, member);
 }

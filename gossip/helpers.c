@@ -1,7 +1,10 @@
 /* Probes made for others, and by others for us (SWIM section 4.1): there may be another way to who is out of reach. */
 #include "gossip/verbs.h"
 
+#include <string.h>
+
 #define HELPERS 3u
+#define RELAYS_OF_ONE_MAX (RELAYS_MAX / 4)
 
 /* Only we know it, and it says where we keep what it is about. */
 static uint64_t numbered(struct gossip *gossip, size_t place, size_t places) {
@@ -29,7 +32,7 @@ void helpers_on_indirect(struct gossip *gossip, const struct message *message) {
     if (asked->number != message->number) return;
     struct member *member = members_find(gossip, &asked->member);
     if (!member || member->probe.number != asked->probe_number) return;
-    if (message->flag) {
+    if (message->flag && witness_answered(gossip, member, message)) {
         carrier_answered_helper(gossip, member);
         probe_answered(gossip, member, member->epoch);
     } else {
@@ -39,18 +42,22 @@ void helpers_on_indirect(struct gossip *gossip, const struct message *message) {
 
 /* ---- for others ---- */
 
-static struct relay *free_relay(struct gossip *gossip) {
-    if (gossip->relay_count == RELAYS_MAX) return NULL;
-    size_t at = 0;
-    while (gossip->relays[at].used)
-        at++;
-    return &gossip->relays[at];
+/* One that is free, unless the origin has its part of them already. */
+static struct relay *free_relay(struct gossip *gossip, const struct member_id *origin) {
+    struct relay *free = NULL;
+    size_t its = 0;
+    for (size_t i = 0; i < RELAYS_MAX; i++) {
+        struct relay *relay = &gossip->relays[i];
+        if (!relay->used) free = free ? free : relay;
+        its += relay->used && id_equal(&relay->origin, origin);
+    }
+    return its < RELAYS_OF_ONE_MAX ? free : NULL;
 }
 
 void helpers_on_request(struct gossip *gossip, const struct message *message) {
     struct member *origin = gossip->sender, *target = members_find(gossip, &message->version.id);
     if (!gossip->authentic) return;
-    struct relay *relay = free_relay(gossip);
+    struct relay *relay = free_relay(gossip, &origin->id);
     struct gossip_address to = {0};
     if (target && !target->self && target->known) to = member_route(target);
     if (!relay || to.family == 0) {
@@ -66,7 +73,10 @@ void helpers_on_request(struct gossip *gossip, const struct message *message) {
                             .target = target->id};
     gossip->relay_count++;
     struct packet packet;
-    struct message ping = {.kind = MESSAGE_PING, .number = relay->number};
+    uint8_t asks[MESSAGE_FOR_SIZE];
+    struct message ping = {.kind = MESSAGE_PING, .number = relay->number, .bytes = asks, .size = sizeof asks};
+    memcpy(asks, origin->id.bytes, sizeof origin->id.bytes);
+    wire_store_u64(asks + sizeof origin->id.bytes, message->number);
     packet_begin(&packet, target, &to);
     packet.dial = address_equal(&to, &target->address);
     packet_add(gossip, &packet, &ping);
@@ -74,24 +84,29 @@ void helpers_on_request(struct gossip *gossip, const struct message *message) {
     gossip->counters.indirect_probes_sent++;
 }
 
-static void relay_answer(struct gossip *gossip, struct relay *relay, bool answered) {
+/* pong: what came back, NULL if nothing did in time. */
+static void relay_answer(struct gossip *gossip, struct relay *relay, const struct message *pong) {
     struct member *origin = members_find(gossip, &relay->origin);
-    struct message indirect = {.kind = MESSAGE_INDIRECT, .number = relay->origin_number, .flag = answered};
+    struct message indirect = {.kind = MESSAGE_INDIRECT, .number = relay->origin_number, .flag = pong != NULL};
+    if (pong) {
+        indirect.bytes = pong->bytes;
+        indirect.size = pong->size;
+    }
     relay->used = false;
     gossip->relay_count--;
     if (origin) send_one(gossip, origin, &indirect);
 }
 
-void helpers_on_pong(struct gossip *gossip, uint64_t number) {
-    struct relay *relay = &gossip->relays[number % RELAYS_MAX];
-    if (relay->used && relay->number == number && id_equal(&relay->target, &gossip->sender->id))
-        relay_answer(gossip, relay, true);
+void helpers_on_pong(struct gossip *gossip, const struct message *pong) {
+    struct relay *relay = &gossip->relays[pong->number % RELAYS_MAX];
+    if (relay->used && relay->number == pong->number && id_equal(&relay->target, &gossip->sender->id))
+        relay_answer(gossip, relay, pong);
 }
 
 void helpers_tick(struct gossip *gossip) {
     for (size_t i = 0; i < RELAYS_MAX && gossip->relay_count > 0; i++)
         if (gossip->relays[i].used && gossip->now_ms >= gossip->relays[i].deadline_ms)
-            relay_answer(gossip, &gossip->relays[i], false);
+            relay_answer(gossip, &gossip->relays[i], NULL);
 }
 
 uint64_t helpers_deadline_ms(const struct gossip *gossip) {

@@ -94,11 +94,14 @@ struct member {
     uint64_t accused_epoch, accused_incarnation; /* the highest at which it was suspected */
     uint64_t down_epoch, down_incarnation;       /* the highest at which we held it dead */
     struct member_id accuser;
-    bool visible_told; /* its rows are known to our caller */
-    bool resync;       /* an event was lost for want of memory: tell all again */
+    bool accusation_signed;
+    uint8_t accusation[GOSSIP_SIGNATURE_SIZE]; /* by the accuser; of the words above */
+    bool visible_told;                         /* its rows are known to our caller */
+    bool resync;                               /* an event was lost for want of memory: tell all again */
     uint64_t down_since_ms, made_ms, evidence_sent_ms;
     uint64_t hearsay_ms;   /* is it really there? asked then; 0: no need */
     uint64_t head_told_ms; /* our head goes with answers to it again then */
+    uint64_t hint_ms;      /* own.c: when its accusation of us says something again */
 
     /* contact */
     uint64_t heard_ms;          /* its last answer to a ping of ours, or NEVER */

@@ -32,21 +32,22 @@ void header_get(struct wire_in *in, struct packet_header *header) {
 }
 
 /* The fields of each kind, in order; both directions read this one table.
- * n number, f flag, i version.id, e epoch, c incarnation, s sequence, o other, k key, a address, b bytes, p proof. */
+ * n number, f flag, i version.id, e epoch, c incarnation, s sequence, o other, k key, a address, b bytes, p proof;
+ * B bytes that may be left out, last. */
 static const struct {
     const char *fields;
     size_t bytes_max;
 } shapes[] = {
     [MESSAGE_HEAD] = {"b", MESSAGE_BLOB_MAX},
     [MESSAGE_ENTRY] = {"b", MESSAGE_BLOB_MAX},
-    [MESSAGE_PING] = {"n", 0},
-    [MESSAGE_PONG] = {"n", 0},
+    [MESSAGE_PING] = {"nB", MESSAGE_FOR_SIZE},
+    [MESSAGE_PONG] = {"nB", GOSSIP_SIGNATURE_SIZE},
     [MESSAGE_PING_REQ] = {"ni", 0},
-    [MESSAGE_INDIRECT] = {"nf", 0},
+    [MESSAGE_INDIRECT] = {"nfB", GOSSIP_SIGNATURE_SIZE},
     [MESSAGE_WHO] = {"i", 0},
     [MESSAGE_TOKEN] = {"kb", MESSAGE_TOKEN_MAX},
     [MESSAGE_REFUSED] = {"b", MESSAGE_REASON_MAX},
-    [MESSAGE_ACCUSE] = {"ieco", 0},
+    [MESSAGE_ACCUSE] = {"iecoB", GOSSIP_SIGNATURE_SIZE},
     [MESSAGE_HAVE] = {"iecs", 0},
     [MESSAGE_HAD] = {"iecs", 0},
     [MESSAGE_DIGEST] = {"n", 0},
@@ -69,9 +70,10 @@ static const struct {
 
 void message_put(struct wire_out *out, const struct message *message) {
     const char *fields = shapes[message->kind].fields;
-    wire_put_array(out, (uint32_t)strlen(fields) + 1);
+    bool ends_early = message->size == 0 && strchr(fields, 'B');
+    wire_put_array(out, (uint32_t)strlen(fields) + 1 - ends_early);
     wire_put_uint(out, message->kind);
-    for (; *fields; fields++) {
+    for (; *fields && !(ends_early && *fields == 'B'); fields++) {
         switch (*fields) {
         case 'n': wire_put_uint(out, message->number); break;
         case 'f': wire_put_bool(out, message->flag); break;
@@ -82,7 +84,8 @@ void message_put(struct wire_out *out, const struct message *message) {
         case 'o': wire_put_id(out, &message->other); break;
         case 'k': wire_put_bytes(out, message->key, GOSSIP_PUBLIC_KEY_SIZE); break;
         case 'a': wire_put_address(out, &message->address); break;
-        case 'b': wire_put_bytes(out, message->bytes, message->size); break;
+        case 'b':
+        case 'B': wire_put_bytes(out, message->bytes, message->size); break;
         case 'p': wire_put_bytes(out, message->proof, message->proof_size); break;
         }
     }
@@ -104,6 +107,7 @@ static void get_field(struct wire_in *in, char field, size_t bytes_max, struct m
         break;
     case 'a': wire_get_address(in, &message->address); break;
     case 'b': message->bytes = wire_get_bytes(in, bytes_max, &message->size); break;
+    case 'B': message->bytes = wire_get_bytes_if(in, bytes_max, &message->size); break;
     case 'p': message->proof = wire_get_bytes(in, MESSAGE_PROOF_MAX, &message->proof_size); break;
     }
 }
@@ -123,10 +127,11 @@ bool message_get(struct wire_in *in, struct message *message) {
         }
         const char *fields = shapes[kind].fields;
         size_t field_count = strlen(fields);
+        if (count == field_count && fields[field_count - 1] == 'B') field_count--;
         if (count - 1 < field_count) in->failed = true;
         message->kind = (enum message_kind)kind;
-        for (; *fields && !in->failed; fields++)
-            get_field(in, *fields, shapes[kind].bytes_max, message);
+        for (size_t i = 0; i < field_count && !in->failed; i++)
+            get_field(in, fields[i], shapes[kind].bytes_max, message);
         if (!in->failed) wire_skip(in, count - 1 - (uint32_t)field_count);
         return !in->failed;
     }

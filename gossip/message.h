@@ -11,6 +11,7 @@
 #define MESSAGE_CHUNK_SIZE 700u /* of a checkpoint; the last may be shorter */
 #define MESSAGE_PROOF_MAX 320u  /* of a chunk: hashes on its way to the root (checkpoint.h) */
 #define MESSAGE_ROLL_MAX 920u
+#define MESSAGE_FOR_SIZE 24u /* id and number (big-endian) of who has a member pinged by a helper */
 #define MESSAGE_BUCKET_COUNT 64u
 #define MESSAGE_VERSION_SIZE 48u /* one record of MESSAGE_VERSIONS */
 #define MESSAGE_VERSIONS_MAX 20u /* records in one message */
@@ -29,14 +30,14 @@ struct packet_header {
 enum message_kind {
     MESSAGE_HEAD = 1,        /* bytes: a signed head */
     MESSAGE_ENTRY = 2,       /* bytes: a signed log entry */
-    MESSAGE_PING = 3,        /* number */
-    MESSAGE_PONG = 4,        /* number */
+    MESSAGE_PING = 3,        /* number; bytes: for whom, MESSAGE_FOR_SIZE, or none */
+    MESSAGE_PONG = 4,        /* number; bytes: signed for whom it was asked, or none */
     MESSAGE_PING_REQ = 5,    /* number, version.id: probe it for me */
-    MESSAGE_INDIRECT = 6,    /* number, flag: it answered, or not in time */
+    MESSAGE_INDIRECT = 6,    /* number, flag: it answered, or not in time; bytes: the answer, signed */
     MESSAGE_WHO = 7,         /* version.id: its key and token, please */
     MESSAGE_TOKEN = 8,       /* key, bytes */
     MESSAGE_REFUSED = 9,     /* bytes: why your token is not good here */
-    MESSAGE_ACCUSE = 10,     /* version.{id, epoch, incarnation}, other: the accuser */
+    MESSAGE_ACCUSE = 10,     /* version.{id, epoch, incarnation}, other: the accuser; bytes: signed by it, or none */
     MESSAGE_HAVE = 11,       /* version.{id, epoch, incarnation, sequence}: ask me if you lack it */
     MESSAGE_HAD = 12,        /* the same: what you sent I had already */
     MESSAGE_DIGEST = 13,     /* number: hash of all */

@@ -15,6 +15,9 @@
 #define LEAVE_MS 5000u
 #define LEAVE_ACKNOWLEDGED 3u
 #define SAY_AGAIN_MS 1000u
+#define REFUTE_AGAIN_MS 100u
+#define REFUTE_STRANGERS_AGAIN_MS 1000u
+#define HINT_AGAIN_MS 10000u
 
 bool own_sign_head(struct gossip *gossip) {
     struct member *self = gossip->self;
@@ -357,18 +360,37 @@ void own_leave(struct gossip *gossip) {
     check_left(gossip);
 }
 
-void own_refute(struct gossip *gossip, uint64_t incarnation) {
+/* A head costs a signature and is told to all: whoever accuses us without end makes us sign so often at most. Who has
+ * not proved who he is has the gossip key and perhaps nothing more. */
+static bool may_refute(struct gossip *gossip) {
+    uint64_t *next_ms = gossip->authentic ? &gossip->own.refute_ms : &gossip->own.refute_strangers_ms;
+    if (gossip->now_ms < *next_ms) return false;
+    *next_ms = gossip->now_ms + (gossip->authentic ? REFUTE_AGAIN_MS : REFUTE_STRANGERS_AGAIN_MS);
+    return true;
+}
+
+/* Being accused says that we may be slow (Lifeguard III.A); by one and the same again and again it says something about
+ * that one. */
+static bool is_a_hint(struct gossip *gossip) {
+    struct member *sender = gossip->sender;
+    if (!gossip->authentic || gossip->now_ms < sender->hint_ms) return false;
+    sender->hint_ms = gossip->now_ms + HINT_AGAIN_MS;
+    return true;
+}
+
+void own_refute(struct gossip *gossip, const struct message *accusation) {
     struct member *self = gossip->self;
-    uint64_t before = self->incarnation;
+    uint64_t before = self->incarnation, incarnation = accusation->version.incarnation;
     if (gossip->own.leaving || incarnation > before + 1000000) /* an honest accusation is about a head we signed */
         return;
+    if (!may_refute(gossip)) return;
     self->incarnation = incarnation > before ? incarnation : before;
     if (!own_sign_head(gossip)) {
         self->incarnation = before;
         return;
     }
     gossip->counters.refutations++;
-    probe_look_well(gossip, false);
+    if (is_a_hint(gossip)) probe_look_well(gossip, false);
     own_tell_head(gossip);
 }
 

@@ -10,6 +10,7 @@
 #define CLONE_WINDOW_MS 600000u
 #define CLONE_QUIET_MS 60000u
 #define TOLD_EPOCH_MS 10000u
+#define TOLD_EPOCH_AGAIN_MS 3600000u
 /* A member's bare word for our epoch: it may not carry us far, nor often. */
 #define EPOCH_JUMP_MAX 1000000u
 
@@ -40,6 +41,27 @@ static bool say_address(struct gossip *gossip, const struct gossip_address *addr
     return said;
 }
 
+/* The last word of each of a few: one alone neither moves us, where there are others, nor hides what they say. True if
+ * another says the same, or, where there is no other, the same one said it before. */
+static bool is_said_twice(struct gossip *gossip, const struct gossip_address *address) {
+    struct own *own = &gossip->own;
+    const struct member_id *by = gossip->sender ? &gossip->sender->id : &gossip->self->id;
+    bool before = false, another = false;
+    size_t place = 0;
+    for (size_t i = 0; i < SEEN_MAX; i++) {
+        bool its = id_equal(&own->seen[i].by, by), same = address_equal(&own->seen[i].address, address);
+        before = before || (its && same);
+        another = another || (!its && same);
+        if (own->seen[i].at_ms < own->seen[place].at_ms) place = i;
+    }
+    for (size_t i = 0; i < SEEN_MAX; i++)
+        if (id_equal(&own->seen[i].by, by)) place = i;
+    own->seen[place].by = *by;
+    own->seen[place].address = *address;
+    own->seen[place].at_ms = gossip->now_ms;
+    return another || (before && members_visible_count(gossip) <= 2);
+}
+
 void own_seen_at(struct gossip *gossip, const struct gossip_address *address) {
     struct own *own = &gossip->own;
     const struct member *self = gossip->self;
@@ -49,8 +71,8 @@ void own_seen_at(struct gossip *gossip, const struct gossip_address *address) {
     if (!better && address_is_loopback(address)) return;
     /* The first answer is believed at once, a change when it is seen twice and not too often, and ever more rarely
      * while it goes on: peers on both sides of a router disagree for good. */
-    bool again = address_equal(address, &own->seen_at) && gossip->now_ms >= own->seen_changed_ms + own->seen_hold_ms;
-    own->seen_at = *address;
+    bool twice = is_said_twice(gossip, address);
+    bool again = twice && gossip->now_ms >= own->seen_changed_ms + own->seen_hold_ms;
     if (!better && !again) return;
     bool calm = better || gossip->now_ms >= own->seen_changed_ms + 2 * SEEN_HOLD_MAX_MS;
     own->seen_hold_ms = calm ? SEEN_AGAIN_MS : 2 * own->seen_hold_ms;
@@ -121,10 +143,27 @@ void own_raise_epoch(struct gossip *gossip, uint64_t above, const struct gossip_
     raise_epoch(gossip, above);
 }
 
+/* Each epoch makes all others fetch what we hold anew: nobody's bare word does that twice in an hour. */
+static bool counts_once(struct gossip *gossip) {
+    struct own *own = &gossip->own;
+    size_t place = 0;
+    for (size_t i = 0; i < TOLD_EPOCH_MAX; i++) {
+        if (id_equal(&own->told_epoch[i].id, &gossip->sender->id)) {
+            place = i;
+            break;
+        }
+        if (own->told_epoch[i].until_ms < own->told_epoch[place].until_ms) place = i;
+    }
+    if (gossip->now_ms < own->told_epoch[place].until_ms) return false;
+    own->told_epoch[place].id = gossip->sender->id;
+    own->told_epoch[place].until_ms = gossip->now_ms + TOLD_EPOCH_AGAIN_MS;
+    return true;
+}
+
 void own_told_epoch(struct gossip *gossip, uint64_t epoch) {
     uint64_t own = gossip->self->epoch;
     if (!gossip->authentic || epoch <= own || epoch - own > EPOCH_JUMP_MAX ||
-        gossip->now_ms < gossip->own.told_epoch_ms)
+        gossip->now_ms < gossip->own.told_epoch_ms || !counts_once(gossip))
         return;
     gossip->own.told_epoch_ms = gossip->now_ms + TOLD_EPOCH_MS;
     raise_epoch(gossip, epoch);

@@ -208,14 +208,36 @@ void probe_answered(struct gossip *gossip, struct member *member, uint64_t epoch
     members_changed(gossip, member);
 }
 
-void probe_on_pong(struct gossip *gossip, uint64_t number) {
+/* For whom it is, if a helper asks: who waits there must not have to believe the helper. */
+static bool sign_for(struct gossip *gossip, const struct message *ping, uint8_t signature[GOSSIP_SIGNATURE_SIZE]) {
+    struct member_id asks;
+    if (ping->size != MESSAGE_FOR_SIZE || !proof_may_check(gossip)) return false; /* it costs less than a check */
+    memcpy(asks.bytes, ping->bytes, sizeof asks.bytes);
+    return witness_answer(gossip, &asks, wire_load_u64(ping->bytes + sizeof asks.bytes), signature);
+}
+
+void probe_on_ping(struct gossip *gossip, const struct message *message) {
+    uint8_t signature[GOSSIP_SIGNATURE_SIZE];
+    struct message pong = {.kind = MESSAGE_PONG, .number = message->number, .bytes = signature};
+    if (sign_for(gossip, message, signature)) pong.size = sizeof signature;
+    reply_add(gossip, &pong);
+    watch_heard(gossip);
+    if (gossip->sender && !gossip->over_link && !address_equal(&gossip->sender->address, &gossip->source)) {
+        struct message seen = {.kind = MESSAGE_SEEN_AT, .address = gossip->source};
+        reply_add(gossip, &seen);
+    }
+}
+
+void probe_on_pong(struct gossip *gossip, const struct message *message) {
     struct member *sender = gossip->sender;
+    uint64_t number = message->number;
     bool is_first = sender && number != 0 && number == sender->probe.number;
     if (sender && number == (sender->probe.number | 1)) number = sender->probe.number;
     if (sender && number == sender->probe.number) carrier_heard(gossip);
-    if (!sender || number == 0 || !gossip->authentic) return;
+    if (!sender || number == 0) return;
+    helpers_on_pong(gossip, message);
+    if (!gossip->authentic) return;
     carrier_answered(gossip, sender, number);
-    helpers_on_pong(gossip, number);
     if (sender->probe.number != number) return;
     if (is_first && !gossip->over_link) note_round_trip(&sender->probe, gossip->now_ms - sender->probe.first_ms);
     note_tries(gossip, sender, is_first);
@@ -309,7 +331,7 @@ static void fail(struct gossip *gossip, struct member *member) {
     if (member->probe.helpers > 0 && member->probe.nacks == 0) probe_look_well(gossip, false);
     if (member_is_visible(member)) {
         carrier_want(gossip, member, CARRIER_NEED_MS);
-        evidence_suspect(gossip, member, &gossip->self->id);
+        evidence_suspect(gossip, member, NULL);
         gossip->next_probe_ms = gossip->now_ms; /* who is behind it in the ring has lost who asks it */
     } else if (member->known && member->state == MEMBER_UNVERIFIED && gossip->now_ms < member->made_ms + YOUNG_MS)
         probe_member(gossip, member);

@@ -135,7 +135,8 @@ static bool is_newer(const struct member *member, uint64_t epoch, uint64_t incar
 static bool forget_the_past(uint64_t now_ms, struct member *copy) {
     uint64_t *const times[] = {&copy->refused_event_ms, &copy->refused_told_ms,     &copy->refused_us_ms,
                                &copy->who_asked_ms,     &copy->evidence_sent_ms,    &copy->head_told_ms,
-                               &copy->prove_ms,         &copy->allowances.until_ms, &copy->want_ms};
+                               &copy->prove_ms,         &copy->allowances.until_ms, &copy->want_ms,
+                               &copy->hint_ms};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         if (*times[i] > now_ms) return false;
         *times[i] = 0;
@@ -146,6 +147,8 @@ static bool forget_the_past(uint64_t now_ms, struct member *copy) {
     if (is_newer(copy, copy->accused_epoch, copy->accused_incarnation)) {
         copy->accused_epoch = copy->accused_incarnation = 0;
         memset(&copy->accuser, 0, sizeof copy->accuser);
+        memset(copy->accusation, 0, sizeof copy->accusation);
+        copy->accusation_signed = false;
     }
     if (is_newer(copy, copy->down_epoch, copy->down_incarnation)) copy->down_epoch = copy->down_incarnation = 0;
     copy->made_ms = copy->down_since_ms = 0;

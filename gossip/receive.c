@@ -45,19 +45,10 @@ static void handle(struct gossip *gossip, const struct message *message) {
     switch (message->kind) {
     case MESSAGE_HEAD: evidence_on_head(gossip, message->bytes, message->size); break;
     case MESSAGE_ENTRY: repair_on_entry(gossip, message); break;
-    case MESSAGE_PING: {
-        struct message pong = {.kind = MESSAGE_PONG, .number = message->number};
-        reply_add(gossip, &pong);
-        watch_heard(gossip);
-        if (gossip->sender && !gossip->over_link && !address_equal(&gossip->sender->address, &gossip->source)) {
-            struct message seen = {.kind = MESSAGE_SEEN_AT, .address = gossip->source};
-            reply_add(gossip, &seen);
-        }
-        break;
-    }
+    case MESSAGE_PING: probe_on_ping(gossip, message); break;
     case MESSAGE_PONG:
         rejoin_on_pong(gossip, message->number);
-        probe_on_pong(gossip, message->number);
+        probe_on_pong(gossip, message);
         break;
     case MESSAGE_PING_REQ: helpers_on_request(gossip, message); break;
     case MESSAGE_INDIRECT: helpers_on_indirect(gossip, message); break;

@@ -28,6 +28,8 @@
 #define RELAYS_MAX 64u /* probes made for others and not yet answered; a power of two */
 #define ASKED_MAX 64u  /* helpers asked for a probe, the newest; a power of two */
 #define OWN_ASK_MS 5000u
+#define TOLD_EPOCH_MAX 8u
+#define SEEN_MAX 4u
 
 /* names.c: numbers of those who are there, by hash of their name (linear probing). */
 struct names {
@@ -145,7 +147,11 @@ struct own {
     uint64_t next_cut_ms;
     bool left, leaving;
     uint64_t leave_deadline_ms;
-    struct gossip_address seen_at;
+    struct {
+        struct member_id by;
+        struct gossip_address address;
+        uint64_t at_ms;
+    } seen[SEEN_MAX];                       /* where others say that we are; the last words of a few */
     uint64_t seen_changed_ms, seen_hold_ms; /* the next change is believed so long after the last */
     bool advertise_fixed;
     uint64_t ask_until_ms; /* nothing is published before the first who knows us has answered, or then; 0: go on */
@@ -155,6 +161,11 @@ struct own {
     uint64_t cloned_told_until_ms; /* our head says so, 0: it does not */
     bool epoch_owed, head_owed;    /* memory was short for the event that tells our epoch, for a head */
     uint64_t told_epoch_ms;        /* next time a bare word for it counts */
+    struct {
+        struct member_id id;
+        uint64_t until_ms;
+    } told_epoch[TOLD_EPOCH_MAX];            /* whose word for it does not count again before that */
+    uint64_t refute_ms, refute_strangers_ms; /* next time that an accusation by a member, by a stranger is refuted */
 };
 
 /* ring.c: the key ring that is used; that of number 0 is the configuration's and travels nowhere. */

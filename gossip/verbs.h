@@ -60,6 +60,17 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size);
 /* May the sender of the packet in hand have so much more of it? Always, when there is none. */
 bool receive_may(struct gossip *gossip, enum allowance which, uint32_t amount);
 
+/* ---- witness.c: words that a third one carries, signed by the one whose they are ---- */
+/* Ours, for the one who asks by a helper. */
+bool witness_answer(struct gossip *gossip, const struct member_id *asks, uint64_t number,
+                    uint8_t signature[GOSSIP_SIGNATURE_SIZE]);
+/* The member has answered us: message is a helper's INDIRECT. */
+bool witness_answered(struct gossip *gossip, const struct member *member, const struct message *message);
+/* Ours, of this member, as it is accused now; kept in its record. */
+void witness_accuse(struct gossip *gossip, struct member *member);
+/* The accuser's, that another brings. */
+bool witness_accused(struct gossip *gossip, const struct member *accuser, const struct message *message);
+
 /* ---- proof.c ---- */
 void proof_note_path(struct gossip *gossip, struct member *member);
 void proof_give(struct gossip *gossip); /* to the sender of the packet in hand, if it is due and it may have it */
@@ -100,7 +111,8 @@ uint64_t ring_deadline_ms(const struct gossip *gossip);
 void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size);
 void evidence_take_waiting(struct gossip *gossip, struct member *member);
 void evidence_on_accuse(struct gossip *gossip, const struct message *message);
-void evidence_suspect(struct gossip *gossip, struct member *member, const struct member_id *accuser);
+/* word: the accuser's ACCUSE, checked; NULL: it is our own suspicion. */
+void evidence_suspect(struct gossip *gossip, struct member *member, const struct message *word);
 /* It answered: its state follows from all that is known. */
 void evidence_consider(struct gossip *gossip, struct member *member);
 void evidence_set_state(struct gossip *gossip, struct member *member, enum member_state state);
@@ -123,7 +135,8 @@ void probe_by(struct gossip *gossip, struct member *member, const struct gossip_
 bool probe_next(struct gossip *gossip, const struct message *more);
 void probe_all(struct gossip *gossip);
 void probe_add_to_reply(struct gossip *gossip, struct member *member);
-void probe_on_pong(struct gossip *gossip, uint64_t number);
+void probe_on_ping(struct gossip *gossip, const struct message *message);
+void probe_on_pong(struct gossip *gossip, const struct message *message);
 void probe_answered(struct gossip *gossip, struct member *member, uint64_t epoch);
 /* Its suspicion begins: from now on what it does not answer counts for its eviction. */
 void probe_suspect(struct gossip *gossip, struct member *member);
@@ -156,7 +169,7 @@ void watch_tick(struct gossip *gossip);
 unsigned helpers_ask(struct gossip *gossip, struct member *member);
 void helpers_on_request(struct gossip *gossip, const struct message *message);
 void helpers_on_indirect(struct gossip *gossip, const struct message *message);
-void helpers_on_pong(struct gossip *gossip, uint64_t number);
+void helpers_on_pong(struct gossip *gossip, const struct message *pong);
 void helpers_tick(struct gossip *gossip);
 uint64_t helpers_deadline_ms(const struct gossip *gossip);
 
@@ -173,7 +186,7 @@ uint64_t own_deadline_ms(const struct gossip *gossip);
 void own_resend(struct gossip *gossip, struct member *member);
 void own_resend_soon(struct gossip *gossip, struct member *member);
 void own_heard(struct gossip *gossip, struct member *member); /* the header of its packet says what it holds of us */
-void own_refute(struct gossip *gossip, uint64_t incarnation);
+void own_refute(struct gossip *gossip, const struct message *accusation);
 /* from: where the other holder of our key is, family 0 if it is not known. */
 void own_raise_epoch(struct gossip *gossip, uint64_t above, const struct gossip_address *from);
 void own_answered(struct gossip *gossip); /* somebody who knows us has said what he holds of us */

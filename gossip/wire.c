@@ -155,6 +155,14 @@ const uint8_t *wire_get_bytes(struct wire_in *in, size_t max, size_t *size) {
     return bytes;
 }
 
+const uint8_t *wire_get_bytes_if(struct wire_in *in, size_t max, size_t *size) {
+    uint8_t tag = in->at < in->size ? in->bytes[in->at] : 0;
+    *size = 0;
+    if (tag == 0xc4 || tag == 0xc5) return wire_get_bytes(in, max, size);
+    wire_skip(in, 1);
+    return NULL;
+}
+
 void wire_get_fixed(struct wire_in *in, void *out, size_t size) {
     size_t got;
     const uint8_t *bytes = wire_get_bytes(in, size, &got);

@@ -41,6 +41,8 @@ uint64_t wire_get_uint(struct wire_in *in);
 bool wire_get_bool(struct wire_in *in);
 /* A view into the cursor's bytes; size at most max. */
 const uint8_t *wire_get_bytes(struct wire_in *in, size_t max, size_t *size);
+/* An optional view: NULL, and the value is passed over, if it is something else. */
+const uint8_t *wire_get_bytes_if(struct wire_in *in, size_t max, size_t *size);
 /* Exactly size bytes, copied. */
 void wire_get_fixed(struct wire_in *in, void *out, size_t size);
 void wire_get_id(struct wire_in *in, struct member_id *id);

@@ -15,7 +15,8 @@
 struct traitor {
     struct net *net;
     int as;
-    bool silent; /* answers no ping */
+    bool silent;        /* answers no ping */
+    bool helps_falsely; /* says of whom it is to ping that it answers */
     struct packet_header header;
     uint8_t cookie_of[NET_NODES_MAX][8]; /* to be echoed */
     struct packet_header last[NET_NODES_MAX];
@@ -141,6 +142,18 @@ static inline void traitor_introduce(struct traitor *traitor, int to) {
     traitor_say(traitor, to, messages, 3);
 }
 
+/* "It answered", with nothing to show, and with a signature of its own. */
+static inline void traitor_help(struct traitor *traitor, int to, const struct message *request) {
+    uint8_t body[64 + GOSSIP_SIGNATURE_SIZE] = {0};
+    if (!traitor->helps_falsely) return;
+    traitor_sign(traitor, body, 64);
+    struct message lie = {.kind = MESSAGE_INDIRECT, .number = request->number, .flag = true};
+    traitor_say_one(traitor, to, lie);
+    lie.bytes = body + 64;
+    lie.size = GOSSIP_SIGNATURE_SIZE;
+    traitor_say_one(traitor, to, lie);
+}
+
 static inline void traitor_hear(struct traitor *traitor, int from, const struct message *message) {
     traitor->count[message->kind % 64]++;
     switch (message->kind) {
@@ -149,6 +162,7 @@ static inline void traitor_hear(struct traitor *traitor, int from, const struct 
         if (!traitor->silent)
             traitor_say_one(traitor, from, (struct message){.kind = MESSAGE_PONG, .number = message->number});
         break;
+    case MESSAGE_PING_REQ: traitor_help(traitor, from, message); break;
     case MESSAGE_HEAD:
     case MESSAGE_ENTRY: traitor_keep(traitor, message); break;
     default: break;

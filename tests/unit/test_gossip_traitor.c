@@ -1,91 +1,9 @@
 /* A broker with the gossip key and its own valid token: whatever it says, nothing changes but counters and its own
  * rows, and what it costs the others is bounded. */
-#include "gossip_traitor.h"
+#include "gossip_court.h"
 
 #include <malloc.h>
 #include <time.h>
-
-#define HONEST 5
-
-struct court {
-    struct net *net;
-    struct traitor *traitor;
-    uint64_t tables; /* of the honest ones' rows, before */
-};
-
-static bool honest_alive(struct net *net) {
-    for (int i = 0; i < HONEST; i++)
-        for (int j = 0; j < HONEST; j++)
-            if (i != j && net->nodes[i].sees[j] != MEMBER_ALIVE) return false;
-    return true;
-}
-
-static bool rows_are_whole(struct net *net) {
-    for (int i = 0; i < HONEST; i++)
-        for (int j = 0; j < HONEST; j++) {
-            char kept[32], gone[32];
-            snprintf(kept, sizeof kept, "kept/%d", j);
-            snprintf(gone, sizeof gone, "gone/%d", j);
-            if (!net_has_row(net, i, j, kept) || net_has_row(net, i, j, gone)) return false;
-        }
-    return true;
-}
-
-/* Five honest ones, each with a row and with one that it has taken back; the traitor has seen all of it pass. */
-static struct court court_new(uint64_t seed) {
-    struct court court = {.net = traitor_net(HONEST, seed)};
-    court.traitor = traitor_new(court.net);
-    for (int i = 0; i < HONEST; i++) {
-        char filter[32];
-        snprintf(filter, sizeof filter, "gone/%d", i);
-        net_row(court.net, i, filter, true);
-        snprintf(filter, sizeof filter, "kept/%d", i);
-        net_row(court.net, i, filter, true);
-    }
-    net_run(court.net, 1000);
-    for (int i = 0; i < HONEST; i++) {
-        char filter[32];
-        snprintf(filter, sizeof filter, "gone/%d", i);
-        net_row(court.net, i, filter, false);
-    }
-    net_run(court.net, 2000);
-    assert_true(rows_are_whole(court.net));
-    assert_true(court.traitor->kept_count > 2 * HONEST);
-    return court;
-}
-
-static uint64_t down_events(const struct net *net) {
-    uint64_t downs = 0;
-    for (int i = 0; i < HONEST; i++)
-        downs += net->nodes[i].down_events;
-    return downs;
-}
-
-/* The honest ones hold one another alive, with the rows they had, and go on working. */
-static void court_free(struct court *court) {
-    struct net *net = court->net;
-    net_run(net, 1000);
-    assert_true(rows_are_whole(net));
-    assert_true(net_until(net, honest_alive, 5000));
-    assert_int_equal(down_events(net), 0);
-    net_row(net, 0, "still/works", true);
-    net_run(net, 500);
-    for (int i = 1; i < HONEST; i++)
-        assert_true(net_has_row(net, i, 0, "still/works"));
-    traitor_free(court->traitor);
-    net_free(net);
-}
-
-static uint64_t sum(const struct net *net, size_t offset) {
-    uint64_t all = 0;
-    for (int i = 0; i < HONEST; i++) {
-        struct gossip_counters counters;
-        gossip_read_counters(net->nodes[i].gossip, &counters);
-        all += *(const uint64_t *)((const char *)&counters + offset);
-    }
-    return all;
-}
-#define SUM(net, counter) sum(net, offsetof(struct gossip_counters, counter))
 
 static void it_cannot_write_or_withdraw_rows_of_others(void **state) {
     (void)state;
