@@ -7,9 +7,10 @@
 
 #define AHEAD_BY_DATAGRAM 4u
 #define AHEAD_BY_LINK 64u
-#define LEASE_MS 3000u        /* who asks for nothing so long has no turn any more */
-#define BURST_BYTES 131072u   /* of the bucket; half of what waits for one link at most (broker/carry.h) */
-#define CHUNK_BYTES 1100u     /* about, with its proof */
+#define LEASE_MS 3000u      /* who asks for nothing so long has no turn any more */
+#define BURST_BYTES 131072u /* of the bucket; half of what waits for one link at most (broker/carry.h) */
+#define CHUNK_BYTES 1100u   /* about, with its proof */
+#define ELSEWHERE_MS 1000u
 #define PUT_OFF_MAX_MS 60000u /* no helper can put us off for longer */
 #define FEW_BUCKETS 8u        /* that are compared by datagrams meanwhile */
 #define PULL_MS 10000u
@@ -157,7 +158,9 @@ void catchup_on_later(struct gossip *gossip, const struct message *message) {
     struct member *other = members_find(gossip, &message->version.id);
     bool better = other && member_is_visible(other) && !is_busy(gossip, other);
     if (better) carrier_want(gossip, other, CARRIER_NEED_MS);
-    repair_put_off(gossip, gossip->now_ms + (better && other->way.link ? 0 : wait_ms));
+    /* Who has put us off is not asked before that; others are, and so that nobody can hold us up, soon. */
+    if (wait_ms > ELSEWHERE_MS) wait_ms = ELSEWHERE_MS;
+    repair_put_off(gossip, gossip->sender, gossip->now_ms + (better && other->way.link ? 0 : wait_ms));
 }
 
 static bool pull(struct gossip *gossip, struct member *member) {

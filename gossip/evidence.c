@@ -11,6 +11,9 @@
 #define ACCUSED_KEEP_MS 60000u
 #define SUSPICION_LONGEST 9u /* minima: it ends then, if we could not ask as much as we would */
 #define HEARSAY_MS 250u      /* so long the word of the one who brought it is waited for */
+#define FOLLOW_MIN_MS 500u
+#define IDLE_TALK_MS 1000u
+#define FOLLOW_MAX_MS 300000u
 #define ACCUSED_AGAIN_MS 5000u
 
 static bool above(uint64_t epoch, uint64_t incarnation, uint64_t than_epoch, uint64_t than_incarnation) {
@@ -80,10 +83,27 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
     }
 }
 
+/* A head may announce anybody's address, and each of many brokers would ask there: ever more rarely, until the member
+ * itself answers. */
+bool evidence_may_follow(struct gossip *gossip, struct member *member) {
+    if (member->path_proven) return true;
+    if (gossip->now_ms < member->follow_ms) return false;
+    uint32_t gap = member->follow_gap_ms;
+    member->follow_gap_ms = gap == 0 ? FOLLOW_MIN_MS : gap * 2 < FOLLOW_MAX_MS ? gap * 2 : FOLLOW_MAX_MS;
+    member->follow_ms = gossip->now_ms + gap;
+    return true;
+}
+
+/* Much is said of it and it never answers: helpers would only make more of it. */
+bool evidence_is_idle_talk(const struct member *member) {
+    return !member_is_visible(member) && member->follow_gap_ms > IDLE_TALK_MS;
+}
+
 /* Is it really there? */
 static void ask_hearsay(struct gossip *gossip, struct member *member) {
     member->hearsay_ms = 0;
-    if (member->probe.deadline_ms == NEVER && member_route(member).family != 0) probe_member(gossip, member);
+    if (member->probe.deadline_ms == NEVER && member_route(member).family != 0 && evidence_may_follow(gossip, member))
+        probe_member(gossip, member);
 }
 
 void evidence_consider(struct gossip *gossip, struct member *member) {

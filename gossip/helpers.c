@@ -54,13 +54,26 @@ static struct relay *free_relay(struct gossip *gossip, const struct member_id *o
     return its < RELAYS_OF_ONE_MAX ? free : NULL;
 }
 
+static bool is_being_relayed(const struct gossip *gossip, const struct member_id *target) {
+    for (size_t i = 0; i < RELAYS_MAX; i++)
+        if (gossip->relays[i].used && id_equal(&gossip->relays[i].target, target)) return true;
+    return false;
+}
+
+/* An address that nobody has answered from yet may be anybody's: there it is one ping at a time, whoever asks. */
+static bool may_relay(const struct gossip *gossip, const struct member *target, const struct gossip_address *to) {
+    if (to->family == 0) return false;
+    bool proven = to->family == ADDRESS_LINK || (target->path_proven && address_equal(to, &target->path));
+    return proven || !is_being_relayed(gossip, &target->id);
+}
+
 void helpers_on_request(struct gossip *gossip, const struct message *message) {
     struct member *origin = gossip->sender, *target = members_find(gossip, &message->version.id);
     if (!gossip->authentic) return;
     struct relay *relay = free_relay(gossip, &origin->id);
     struct gossip_address to = {0};
     if (target && !target->self && target->known) to = member_route(target);
-    if (!relay || to.family == 0) {
+    if (!relay || !may_relay(gossip, target, &to)) {
         struct message nack = {.kind = MESSAGE_INDIRECT, .number = message->number};
         reply_add(gossip, &nack);
         return;

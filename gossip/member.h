@@ -106,6 +106,8 @@ struct member {
     /* contact */
     uint64_t heard_ms;          /* its last answer to a ping of ours, or NEVER */
     uint64_t fresh_epoch;       /* the epoch that answered, 0 none: it was proved alive */
+    uint64_t follow_ms;         /* evidence.c: next time that hearsay of it is followed, */
+    uint32_t follow_gap_ms;     /* and how long after that again; 0: it has answered */
     struct gossip_address path; /* where its last proven packet came from */
     bool path_proven;           /* its cookie came back; of a known member, signed by its key (proof.c) */
     uint8_t echo[8];
@@ -120,7 +122,9 @@ struct member {
     uint32_t resends;
 
     struct suspicion suspicion;
-    uint64_t want_ms; /* repair.c: next time we may ask for its entries */
+    uint64_t want_ms;           /* repair.c: next time we may ask for its entries */
+    struct member_id wanted_of; /* who was asked last, */
+    uint64_t wanted_above;      /* for what is above this */
 
     /* suspicion by this member of others */
     struct {

@@ -199,6 +199,7 @@ void probe_suspect(struct gossip *gossip, struct member *member) {
 void probe_answered(struct gossip *gossip, struct member *member, uint64_t epoch) {
     member->heard_ms = gossip->now_ms;
     member->fresh_epoch = epoch;
+    member->follow_ms = member->follow_gap_ms = 0;
     member->probe.number = 0;
     probe_stop(member);
     probe_look_well(gossip, true);
@@ -307,7 +308,7 @@ static void ask_again(struct gossip *gossip, struct member *member) {
         members_changed(gossip, member);
         return;
     }
-    bool helped = wants_helpers(gossip, member) && probe_may(gossip, 3);
+    bool helped = !evidence_is_idle_talk(member) && wants_helpers(gossip, member) && probe_may(gossip, 3);
     ping(gossip, member, NULL);
     probe->doubt = (uint16_t)(probe->doubt + ping_doubt(gossip, member));
     if (helped) ask_helpers(gossip, member);

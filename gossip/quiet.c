@@ -12,6 +12,8 @@
 #define LOOKED_AT 8u /* members that one call may put to sleep, when far too many are awake */
 #define QUIET_TICK_MS 16u
 #define SPARE_MAX 8u
+#define FOLLOWED_OFTEN_MS 1000u /* once or twice is what everybody is who was vouched for */
+#define FOLLOWED_KEEP_MS 300000u
 
 static const char nobody[GOSSIP_NAME_MAX + 1];
 
@@ -141,6 +143,8 @@ static bool forget_the_past(uint64_t now_ms, struct member *copy) {
         if (*times[i] > now_ms) return false;
         *times[i] = 0;
     }
+    if (copy->follow_gap_ms > FOLLOWED_OFTEN_MS && now_ms < copy->follow_ms + FOLLOWED_KEEP_MS) return false;
+    copy->follow_ms = copy->follow_gap_ms = 0;
     for (size_t i = 0; i < ACCUSED_MAX; i++)
         if (copy->accused[i].until_ms > now_ms) return false;
     memset(copy->accused, 0, sizeof copy->accused);
@@ -151,7 +155,8 @@ static bool forget_the_past(uint64_t now_ms, struct member *copy) {
         copy->accusation_signed = false;
     }
     if (is_newer(copy, copy->down_epoch, copy->down_incarnation)) copy->down_epoch = copy->down_incarnation = 0;
-    copy->made_ms = copy->down_since_ms = 0;
+    copy->made_ms = copy->down_since_ms = copy->wanted_above = 0;
+    memset(&copy->wanted_of, 0, sizeof copy->wanted_of);
     memset(copy->allowances.left, 0, sizeof copy->allowances.left);
     copy->resends = 0;
     copy->sent_sequence = copy->known_sequence;

@@ -105,6 +105,7 @@ static void answer(struct gossip *gossip, struct bootstrap *contact, uint64_t nu
     if (!gossip->authentic) return;
     sender->heard_ms = gossip->now_ms;
     sender->fresh_epoch = gossip->header->epoch;
+    sender->follow_ms = sender->follow_gap_ms = 0;
     evidence_consider(gossip, sender);
 }
 

@@ -5,6 +5,7 @@
 
 #define WANT_AGAIN_MS 30u
 #define ASKED_MS 500u /* an answer to WANT may take so long */
+#define WANT_OF_SAME_MS 300u
 #define ENTRIES_PER_WANT 8u
 #define SERVE_AT_ONCE 4u /* owners answered in full to one list of versions; of the others only the version */
 #define CHUNK_RETRY_MS 250u
@@ -24,14 +25,24 @@ struct version repair_version_of(const struct member *member) {
 
 /* ---- asking and serving ---- */
 
+/* Whoever boasts of more than it gives must not be asked each time in place of those who have it. Of its own log a
+ * member is believed. */
+static bool brought_nothing(const struct gossip *gossip, const struct member *member, const struct member *from) {
+    return from != member && id_equal(&member->wanted_of, &from->id) &&
+           member->wanted_above == registry_sequence(member->registry) &&
+           gossip->now_ms < member->want_ms + WANT_OF_SAME_MS;
+}
+
 void repair_want(struct gossip *gossip, struct member *member, struct member *from) {
     if (member->self || !from || from->self) return;
     if (!member->known) {
         identity_ask(gossip, member);
         return;
     }
-    if (gossip->now_ms < member->want_ms) return;
+    if (gossip->now_ms < member->want_ms || brought_nothing(gossip, member, from)) return;
     member->want_ms = gossip->now_ms + WANT_AGAIN_MS;
+    member->wanted_of = from->id;
+    member->wanted_above = registry_sequence(member->registry);
     struct message want = {.kind = MESSAGE_WANT, .version = repair_version_of(member)};
     if (gossip->header && from == gossip->sender)
         reply_add(gossip, &want);
@@ -177,6 +188,7 @@ static void ask_chunks(struct gossip *gossip, struct member *member, struct stag
         else
             packet_add(gossip, &packet, &want);
         staging->asked_up_to = index + 1;
+        staging->asked_of = from->id;
         /* Not when nothing is asked: heads that keep coming would put it off for ever. */
         staging->retry_ms = gossip->now_ms + (by_link ? CHUNK_RETRY_LINK_MS : CHUNK_RETRY_MS);
     }
@@ -265,11 +277,13 @@ static void retry_chunks(struct gossip *gossip, struct transfer *transfer) {
     }
 }
 
-void repair_put_off(struct gossip *gossip, uint64_t until_ms) {
+void repair_put_off(struct gossip *gossip, const struct member *from, uint64_t until_ms) {
     for (struct transfer *transfer = gossip->transfers.all; transfer; transfer = transfers_next(transfer)) {
         for (size_t i = 0; i < TRANSFER_STAGINGS; i++) {
             struct staging *staging = &transfer->staging[i];
-            if (!staging->used || staging_chunks(staging) <= CATCHUP_SMALL_CHUNKS) continue;
+            if (!staging->used || staging_chunks(staging) <= CATCHUP_SMALL_CHUNKS ||
+                !id_equal(&staging->asked_of, &from->id))
+                continue;
             staging->asked_up_to = 0;
             staging->retry_ms = until_ms;
         }

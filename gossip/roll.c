@@ -317,7 +317,8 @@ struct message vouch_for(const struct member *member) {
 void vouch_on_vouch(struct gossip *gossip, const struct message *message) {
     struct member *member = members_find(gossip, &message->version.id);
     if (!gossip->authentic || !member_is_visible(gossip->sender) || !members_are_many(gossip) || !member ||
-        member->self || member_is_visible(member) || member == gossip->sender)
+        member->self || member_is_visible(member) || member == gossip->sender ||
+        member->fresh_epoch == message->version.epoch || !evidence_may_follow(gossip, member))
         return;
     member->fresh_epoch = message->version.epoch;
     evidence_consider(gossip, member);

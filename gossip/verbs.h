@@ -120,6 +120,9 @@ void evidence_answer_older(struct gossip *gossip, struct member *member);
 struct message evidence_head_of(const struct member *member);
 struct message evidence_accusation_of(const struct member *member);
 /* False: the member is to be removed. */
+/* Hearsay of it may be followed once more: a ping, or another's word for its life. */
+bool evidence_may_follow(struct gossip *gossip, struct member *member);
+bool evidence_is_idle_talk(const struct member *member);
 bool evidence_tick(struct gossip *gossip, struct member *member);
 uint64_t evidence_deadline_ms(const struct gossip *gossip, const struct member *member);
 void evidence_restart_suspicions(struct gossip *gossip);
@@ -228,7 +231,8 @@ void repair_head(struct gossip *gossip, struct member *member, const struct head
 void repair_tick(struct gossip *gossip);
 /* There may be others that we have never heard of: comparisons now, and for a while more often. */
 void repair_hurry(struct gossip *gossip);
-void repair_put_off(struct gossip *gossip, uint64_t until_ms); /* asks for no chunk of a large checkpoint before that */
+/* Asks for no chunk of the large checkpoints that were asked of this one before that. */
+void repair_put_off(struct gossip *gossip, const struct member *from, uint64_t until_ms);
 uint64_t repair_deadline_ms(const struct gossip *gossip);
 
 /* ---- catchup.c ---- */

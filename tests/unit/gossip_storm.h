@@ -42,7 +42,7 @@ struct storm {
     uint32_t full;                   /* nodes that see all expected others */
     uint64_t random;
     bool multicast;
-    bool opens; /* every datagram, to count what it says */
+    bool opens;                 /* every datagram, to count what it says */
     uint32_t eager_members_max; /* 0: the default */
     uint32_t loss_percent;
     struct storm_node *nodes;

@@ -15,8 +15,11 @@
 struct traitor {
     struct net *net;
     int as;
-    bool silent;        /* answers no ping */
-    bool helps_falsely; /* says of whom it is to ping that it answers */
+    bool silent;                   /* answers no ping */
+    bool hides;                    /* answers nobody, but */
+    int talks_to;                  /* this one */
+    bool helps_falsely;            /* says of whom it is to ping that it answers */
+    struct gossip_address says_at; /* what its head announces; family 0: where it is */
     struct packet_header header;
     uint8_t cookie_of[NET_NODES_MAX][8]; /* to be echoed */
     struct packet_header last[NET_NODES_MAX];
@@ -84,6 +87,7 @@ static inline struct head traitor_own_head(const struct traitor *traitor) {
                         .incarnation = traitor->header.incarnation,
                         .address = traitor->net->nodes[traitor->as].address};
     memcpy(head.name, "traitor", 7);
+    if (traitor->says_at.family != 0) head.address = traitor->says_at;
     return head;
 }
 
@@ -155,11 +159,15 @@ static inline void traitor_help(struct traitor *traitor, int to, const struct me
 }
 
 static inline void traitor_hear(struct traitor *traitor, int from, const struct message *message) {
+    bool hides = traitor->hides && from != traitor->talks_to;
     traitor->count[message->kind % 64]++;
     switch (message->kind) {
-    case MESSAGE_WHO: traitor_introduce(traitor, from); break;
+    case MESSAGE_PROVE:
+    case MESSAGE_WHO:
+        if (!hides) traitor_introduce(traitor, from);
+        break;
     case MESSAGE_PING:
-        if (!traitor->silent)
+        if (!traitor->silent && !hides)
             traitor_say_one(traitor, from, (struct message){.kind = MESSAGE_PONG, .number = message->number});
         break;
     case MESSAGE_PING_REQ: traitor_help(traitor, from, message); break;
@@ -203,7 +211,7 @@ static inline struct traitor *traitor_new(struct net *net) {
     for (int tries = 0; tries < 100; tries++) {
         int alive = 0;
         for (int i = 0; i < traitor->as; i++) {
-            alive += net->nodes[i].sees[traitor->as] == MEMBER_ALIVE;
+            alive += !net->nodes[i].gossip || net->nodes[i].sees[traitor->as] == MEMBER_ALIVE;
             traitor_say_one(traitor, i, (struct message){.kind = MESSAGE_PING, .number = 5});
         }
         if (alive == traitor->as) return traitor;
