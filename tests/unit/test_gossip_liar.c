@@ -217,6 +217,37 @@ static void it_moves_nobody_alone(void **state) {
     net_free(net);
 }
 
+static bool edge_2_has_it(struct net *net) {
+    return net_has_row(net, 1, 0, "missed/by/edge-2");
+}
+
+/* Edge-2 has missed an entry, and does not reach its owner: it must ask one of the others, while the liar says each
+ * millisecond that it has more. */
+static void who_boasts_is_not_asked_in_place_of_others(void **state) {
+    (void)state;
+    struct court court = court_new(409);
+    struct net *net = court.net;
+    for (int i = 0; i < HONEST; i++)
+        net->cut[i][1] = net->cut[1][i] = i != 1;
+    net_row(net, 0, "missed/by/edge-2", true);
+    net_run(net, 800);
+    for (int i = 2; i < HONEST; i++)
+        net->cut[i][1] = net->cut[1][i] = false;
+    uint64_t start_ms = net->now_ms, asked_before = court.traitor->count[MESSAGE_WANT];
+    while (!edge_2_has_it(net) && net->now_ms < start_ms + 20000) {
+        struct message boast = {.kind = MESSAGE_HAVE,
+                                .version = {.id = net_id(net, 0), .epoch = 1, .incarnation = 1, .sequence = 1000000}};
+        traitor_say_one(court.traitor, 1, boast);
+        net_run(net, 1);
+    }
+    uint64_t took_ms = net->now_ms - start_ms, asked = court.traitor->count[MESSAGE_WANT] - asked_before;
+    print_message("the entry came after %d ms, the liar was asked for it %d times\n", (int)took_ms, (int)asked);
+    assert_true(took_ms < 6000);
+    assert_in_range(asked, 1, took_ms / 200 + 3); /* it could be 30 times a second */
+    net->cut[0][1] = net->cut[1][0] = false;
+    court_free(&court);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_helper_that_lies_does_not_keep_the_dead_alive),
@@ -227,6 +258,7 @@ int main(void) {
         cmocka_unit_test(whoever_accuses_it_makes_it_sign_with_measure),
         cmocka_unit_test(it_raises_the_epoch_of_others_once),
         cmocka_unit_test(it_moves_nobody_alone),
+        cmocka_unit_test(who_boasts_is_not_asked_in_place_of_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
