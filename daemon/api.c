@@ -187,21 +187,21 @@ static void write_status(const struct server *server, struct text *out) {
     if (gossip != NULL) gossip_read_counters(gossip, &counters);
     if (!member_at(server, 0, &self)) own_member(server, &self);
     snprintf(hash, sizeof hash, "%016" PRIx64, gossip != NULL ? gossip_table_hash(gossip) : 0);
-    add_json(
-        out,
-        json_pack(
-            "{s:{s:s, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o, s:o}, s:{s:o, s:o, s:o, s:b}, "
-            "s:o, s:o, s:s}}",
-            "status", "name", server->config->name, "id", id_string(self.id.bytes), "version", HOBNOB_VERSION, "epoch",
-            number(self.epoch), "uptime_s", number((server_now_ms(server) - server->started_ms) / 1000), "ready",
-            server_serves(server, reason), "clients", number(broker.clients_connected), "sessions",
-            number(broker.sessions), "subscriptions", number(broker.subscriptions), "retained",
-            number(broker.retained_messages), "store", store_json(server), "members", "alive",
-            number(counters.members_alive), "suspect", number(counters.members_suspect), "down",
-            number(counters.members_down), "in_trouble", number(counters.members_in_trouble), "ring", "number", number(self.ring), "mark", ring_mark(&self),
-            "brokers_behind", number(counters.rings_behind), "kept", self.ring > 0 && !rings_failing(server->rings),
-            "rows", number(counters.rows_own + counters.rows_others), "links", number(peering.links_up), "table_hash",
-            hash));
+    add_json(out, json_pack("{s:{s:s, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o, s:o}, "
+                            "s:{s:o, s:o, s:o, s:b}, "
+                            "s:o, s:o, s:s}}",
+                            "status", "name", server->config->name, "id", id_string(self.id.bytes), "version",
+                            HOBNOB_VERSION, "epoch", number(self.epoch), "uptime_s",
+                            number((server_now_ms(server) - server->started_ms) / 1000), "ready",
+                            server_serves(server, reason), "clients", number(broker.clients_connected), "sessions",
+                            number(broker.sessions), "subscriptions", number(broker.subscriptions), "retained",
+                            number(broker.retained_messages), "store", store_json(server), "members", "alive",
+                            number(counters.members_alive), "suspect", number(counters.members_suspect), "down",
+                            number(counters.members_down), "in_trouble", number(counters.members_in_trouble), "ring",
+                            "number", number(self.ring), "mark", ring_mark(&self), "brokers_behind",
+                            number(counters.rings_behind), "kept", self.ring > 0 && !rings_failing(server->rings),
+                            "rows", number(counters.rows_own + counters.rows_others), "links", number(peering.links_up),
+                            "table_hash", hash));
     text_append(out, "\n", 1);
 }
 

@@ -202,6 +202,7 @@ static struct carrier_dial *dial_slot(struct gossip *gossip, const struct gossip
         if (dial->asked_ms < oldest->asked_ms) oldest = dial;
     }
     set_due(carrier, &oldest->due, false);
+    if (oldest == &carrier->dials[carrier->dial_count]) carrier->dial_count++; /* else it was used before */
     *oldest =
         (struct carrier_dial){.address = *address, .next_ms = gossip->now_ms + DIAL_FIRST_MS, .wait_ms = DIAL_FIRST_MS};
     return oldest;
@@ -224,7 +225,7 @@ void carrier_dial(struct gossip *gossip, const struct gossip_address *address) {
 
 void carrier_heard(struct gossip *gossip) {
     struct carrier *carrier = &gossip->carrier;
-    for (size_t i = 0; !gossip->over_link && i < CARRIER_DIALS_MAX; i++) {
+    for (size_t i = 0; !gossip->over_link && i < carrier->dial_count; i++) {
         struct carrier_dial *dial = &carrier->dials[i];
         if (dial->wait_ms == 0 || !address_equal(&dial->address, &gossip->source)) continue;
         dial->next_ms = gossip->now_ms + DIAL_ANSWERED_MS;
@@ -241,7 +242,7 @@ bool gossip_next_link_wish(struct gossip *gossip, struct gossip_link_wish *wish)
         *wish = (struct gossip_link_wish){.kind = GOSSIP_LINK_KEEP, .id = want->id, .for_ms = 2 * TELL_MS};
         return true;
     }
-    for (size_t i = 0; carrier->due_count > 0 && i < CARRIER_DIALS_MAX; i++) {
+    for (size_t i = 0; carrier->due_count > 0 && i < carrier->dial_count; i++) {
         struct carrier_dial *dial = &carrier->dials[i];
         if (!dial->due) continue;
         set_due(carrier, &dial->due, false);

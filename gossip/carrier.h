@@ -41,18 +41,19 @@ struct carrier_dial {
 };
 
 struct carrier {
-    struct carrier_want wants[CARRIER_WANTS_MAX];
-    struct carrier_dial dials[CARRIER_DIALS_MAX];
-    uint32_t due_count;               /* wants and dials to be told */
     uint64_t next_ms;                 /* carrier_tick(); NEVER without any link or want */
     uint64_t link_since_ms;           /* of the first thing by link after the last by datagram */
     uint64_t datagram_ms, link_ms;    /* when something of another was heard by either way, or NEVER */
     size_t link_count, by_link_count; /* members with way.link, with way.by_link */
     uint64_t stray_until_ms;          /* stray.c may look at so many more until then */
     uint32_t stray_looks;
-    bool try_all; /* datagrams, to all that are reached by link */
+    bool try_all;        /* datagrams, to all that are reached by link */
+    uint32_t due_count;  /* wants and dials to be told */
+    uint32_t dial_count; /* the first of the dials, that were ever used */
     struct queued_datagram *packets, *packets_last;
     size_t packet_count;
+    struct carrier_dial dials[CARRIER_DIALS_MAX];
+    struct carrier_want wants[CARRIER_WANTS_MAX];
 };
 
 #endif

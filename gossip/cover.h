@@ -46,17 +46,17 @@ struct cover_traffic {
 };
 
 struct cover {
-    struct cover_options options;
-    struct levels wanted;
-    struct levels shown;
-    uint32_t row_count;    /* shown */
-    uint32_t needed_count; /* nodes of `shown` that stand for wanted filters */
     uint32_t stale_count;  /* shown and not needed: a deletion that failed for want of memory */
     uint32_t merged_count; /* nodes that are merged */
     bool relieved;         /* since the last look there is less wanted, or more unwanted */
     uint64_t split_ms;     /* no split before */
     uint64_t sweep_ms;     /* stale rows are taken away then */
     uint64_t hold_ms, last_split_ms;
+    uint32_t row_count;    /* shown */
+    uint32_t needed_count; /* nodes of `shown` that stand for wanted filters */
+    struct cover_options options;
+    struct levels wanted;
+    struct levels shown;
     struct cover_traffic traffic;
     uint64_t merges, splits, unwanted, alarms; /* counters */
 };

@@ -4,6 +4,7 @@
 #include "gossip/verbs.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define UNVERIFIED_KEEP_MS 60000u
@@ -235,6 +236,19 @@ static void check_head(struct gossip *gossip, struct member *member, const struc
         repair_head(gossip, member, head, bytes, size);
 }
 
+/* Until its key is known. When memory is short it is told again. */
+static void keep_waiting(struct member *member, const struct head *head, const uint8_t *bytes, size_t size) {
+    struct waiting_head *waiting = member->waiting_head;
+    struct head before;
+    if (!waiting) waiting = member->waiting_head = calloc(1, sizeof *waiting);
+    if (!waiting) return;
+    bool older = waiting->size > 0 && head_read(waiting->bytes, waiting->size, &before) &&
+                 !above(head->epoch, head->incarnation, before.epoch, before.incarnation);
+    if (older) return;
+    memcpy(waiting->bytes, bytes, size);
+    waiting->size = size;
+}
+
 void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size) {
     struct head head;
     if (!head_read(bytes, size, &head)) {
@@ -249,14 +263,7 @@ void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size) 
     if (!member) return;
     if (member == gossip->sender) reply_acknowledge(gossip);
     if (!member->known) {
-        struct head waiting;
-        bool older = member->waiting_head_size > 0 &&
-                     head_read(member->waiting_head, member->waiting_head_size, &waiting) &&
-                     !above(head.epoch, head.incarnation, waiting.epoch, waiting.incarnation);
-        if (!older) {
-            memcpy(member->waiting_head, bytes, size);
-            member->waiting_head_size = size;
-        }
+        keep_waiting(member, &head, bytes, size);
         identity_ask(gossip, member);
         return;
     }
@@ -265,10 +272,11 @@ void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size) 
 
 void evidence_take_waiting(struct gossip *gossip, struct member *member) {
     struct head head;
-    size_t size = member->waiting_head_size;
-    member->waiting_head_size = 0;
-    if (size > 0 && head_read(member->waiting_head, size, &head))
-        check_head(gossip, member, &head, member->waiting_head, size);
+    struct waiting_head *waiting = member->waiting_head;
+    member->waiting_head = NULL;
+    if (waiting && head_read(waiting->bytes, waiting->size, &head))
+        check_head(gossip, member, &head, waiting->bytes, waiting->size);
+    free(waiting);
 }
 
 /* ---- accusations ---- */

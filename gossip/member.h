@@ -18,6 +18,18 @@
 #define ACCUSED_MAX 8u /* different members one accuser has accused lately */
 #define NEVER UINT64_MAX
 
+/* members.c: parts of one array, in this order; those of the first four are visible. Who was asked in this round of
+ * probes waits for the next. */
+enum member_part {
+    PART_ALIVE_ASKED,
+    PART_ALIVE_TO_ASK,
+    PART_SUSPECT_TO_ASK,
+    PART_SUSPECT_ASKED,
+    PART_ABSENT, /* down, or never verified and not refused */
+    PART_OTHER,
+    PART_COUNT
+};
+
 /* rumors.c: what is still to be told about one member. The newest takes the place of the older. */
 struct rumor {
     uint32_t head_sends, entry_sends, accuse_sends; /* left; 0: nothing to tell */
@@ -48,94 +60,96 @@ struct counted {
     struct version version;
 };
 
+struct waiting_head {
+    size_t size;
+    uint8_t bytes[HEAD_SIZE_MAX];
+};
+
+/* What each packet needs stands in front. */
 struct member {
     struct member_id id;
     enum member_state state;
-    bool self;
-
     /* members.c */
-    struct timer timer;
+    enum member_part part; /* that it has its place in, or has when it is not asked */
     uint32_t number;
+    struct timer timer;
     uint32_t awake_at;  /* place in members.awake */
     uint32_t told_at;   /* 1 + place among those with something to tell */
     uint32_t name_hash; /* names.c: under which it is found by its name; 0: it is not */
-    struct member *next_free;
-    struct probe probe;
-    struct way way; /* carrier.c */
-    struct rumor rumor;
-    struct counted counted;
-    struct who *who;        /* NULL until its token was accepted once */
-    struct statement *said; /* NULL until a head of it was checked */
 
-    /* identity.c */
-    bool known; /* key and token checked, and the token still valid */
+    bool self;
+    bool known; /* identity.c: key and token checked, and the token still valid */
     bool has_key;
-    const uint8_t *public_key; /* of who */
-    const uint8_t *token;      /* of who; NULL when it is over */
-    size_t token_size;
-    uint64_t valid_until_ms;
     bool refused, name_taken; /* its token; because another has its name */
-    uint8_t refused_hash[8];
-    bool refuses_us; /* it said so, and has not said since that it holds our head */
-    uint64_t refused_event_ms, refused_told_ms, refused_us_ms; /* next allowed */
-    uint64_t who_asked_ms;                                     /* next allowed */
-    const char *name; /* GOSSIP_NAME_MAX + 1 bytes, of who; empty when it is not known */
-    size_t waiting_head_size;
+    bool refuses_us;          /* it said so, and has not said since that it holds our head */
+    bool path_proven;         /* its cookie came back; of a known member, signed by its key (proof.c) */
+    bool leaving;
+    bool cloned;               /* its head says that another uses its key */
+    bool visible_told;         /* its rows are known to our caller */
+    bool resync;               /* an event was lost for want of memory: tell all again */
+    bool has_grave;            /* its rows are not shown until they are as new as they were once */
+    struct registry *registry; /* of this epoch; NULL: nothing published. What is on its way: gossip->transfers */
 
+    struct probe probe;
     /* evidence.c: the newest of each sort, kept even when it does not change the state */
     uint64_t epoch, incarnation;
-    const uint8_t *head; /* of said */
-    size_t head_size;
+    uint64_t heard_ms;    /* its last answer to a ping of ours, or NEVER */
+    uint64_t fresh_epoch; /* the epoch that answered, 0 none: it was proved alive */
+    /* own.c */
+    uint64_t known_sequence; /* of our log */
+    uint64_t known_incarnation;
+    uint64_t resend_ms; /* NEVER: nothing was sent that is not acknowledged, or it was sent often enough */
+    uint64_t valid_until_ms;
+    struct gossip_address path; /* where its last proven packet came from */
+    uint8_t echo[8];
     struct gossip_address address; /* announced; family 0: path */
-    bool leaving;
-    bool cloned;   /* its head says that another uses its key */
-    uint64_t ring; /* the key ring it uses: number and mark (ring.c) */
-    uint8_t ring_mark[8];
+    struct way way;                /* carrier.c */
+    struct rumor rumor;
+    struct counted counted;
+    struct allowances allowances;
+    struct who *who;        /* NULL until its token was accepted once */
+    struct statement *said; /* NULL until a head of it was checked */
+    struct member *next_free;
+
     uint64_t accused_epoch, accused_incarnation; /* the highest at which it was suspected */
     uint64_t down_epoch, down_incarnation;       /* the highest at which we held it dead */
     struct member_id accuser;
     bool accusation_signed;
     uint8_t accusation[GOSSIP_SIGNATURE_SIZE]; /* by the accuser; of the words above */
-    bool visible_told;                         /* its rows are known to our caller */
-    bool resync;                               /* an event was lost for want of memory: tell all again */
+    const uint8_t *head;                       /* of said */
+    size_t head_size;
+    uint64_t ring; /* the key ring it uses: number and mark (ring.c) */
+    uint8_t ring_mark[8];
     uint64_t down_since_ms, made_ms, evidence_sent_ms;
-    uint64_t hearsay_ms;   /* is it really there? asked then; 0: no need */
-    uint64_t head_told_ms; /* our head goes with answers to it again then */
-    uint64_t hint_ms;      /* own.c: when its accusation of us says something again */
-
-    /* contact */
-    uint64_t heard_ms;          /* its last answer to a ping of ours, or NEVER */
-    uint64_t fresh_epoch;       /* the epoch that answered, 0 none: it was proved alive */
+    uint64_t hearsay_ms;        /* is it really there? asked then; 0: no need */
+    uint64_t head_told_ms;      /* our head goes with answers to it again then */
+    uint64_t prove_ms;          /* next time we may sign for it where we are */
+    uint64_t hint_ms;           /* own.c: when its accusation of us says something again */
     uint64_t follow_ms;         /* evidence.c: next time that hearsay of it is followed, */
     uint32_t follow_gap_ms;     /* and how long after that again; 0: it has answered */
-    struct gossip_address path; /* where its last proven packet came from */
-    bool path_proven;           /* its cookie came back; of a known member, signed by its key (proof.c) */
-    uint8_t echo[8];
-    uint64_t prove_ms; /* next time we may sign for it where we are */
-    struct allowances allowances;
-
-    /* own.c */
-    uint64_t known_sequence; /* of our log */
-    uint64_t known_incarnation;
-    uint64_t sent_sequence; /* the newest entry that was sent to it */
-    uint64_t resend_ms;     /* NEVER: nothing was sent that is not acknowledged, or it was sent often enough */
-    uint32_t resends;
-
-    struct suspicion suspicion;
     uint64_t want_ms;           /* repair.c: next time we may ask for its entries */
     struct member_id wanted_of; /* who was asked last, */
     uint64_t wanted_above;      /* for what is above this */
 
+    uint64_t sent_sequence; /* the newest entry of ours that was sent to it */
+    uint32_t resends;
+
+    /* identity.c */
+    const uint8_t *public_key; /* of who */
+    const uint8_t *token;      /* of who; NULL when it is over */
+    size_t token_size;
+    uint8_t refused_hash[8];
+    uint64_t refused_event_ms, refused_told_ms, refused_us_ms; /* next allowed */
+    uint64_t who_asked_ms;                                     /* next allowed */
+    const char *name;                  /* GOSSIP_NAME_MAX + 1 bytes, of who; empty when it is not known */
+    struct waiting_head *waiting_head; /* not checked yet, as its key is not known; NULL: none */
+
+    struct suspicion suspicion;
     /* suspicion by this member of others */
     struct {
         struct member_id id;
         uint64_t until_ms;
     } accused[ACCUSED_MAX];
-
-    uint8_t waiting_head[HEAD_SIZE_MAX]; /* not checked yet: its key is not known */
-
-    bool has_grave;            /* its rows are not shown until they are as new as they were once */
-    struct registry *registry; /* of this epoch; NULL: nothing published. What is on its way: gossip->transfers */
 };
 
 /* quiet.c: a member with whom nothing is going on. */
@@ -156,18 +170,7 @@ struct quiet {
 };
 
 #define MEMBERS_CHUNK 64u
-/* members.c: parts of one array, in this order; those of the first four are visible. Who was asked in this round of
- * probes waits for the next. */
-enum member_part {
-    PART_ALIVE_ASKED,
-    PART_ALIVE_TO_ASK,
-    PART_SUSPECT_TO_ASK,
-    PART_SUSPECT_ASKED,
-    PART_ABSENT, /* down, or never verified and not refused */
-    PART_OTHER,
-    PART_COUNT
-};
-
+#define MEMBERS_RECENT 8u /* a power of two */
 struct members {
     struct quiet **chunks; /* MEMBERS_CHUNK each, by number */
     size_t chunk_count;
@@ -183,9 +186,21 @@ struct members {
     uint32_t *told; /* numbers of those with something to tell; they are awake */
     uint32_t told_count;
     size_t unverified;
+    uint32_t changes; /* of who is alive */
+    struct {
+        struct member_id id;
+        bool there;
+        uint32_t at_change; /* 1 + changes when it was found; 0: never looked for */
+    } neighbours[2];        /* order.c: before and behind us */
+    /* Some that are awake and were found by id lately, which are mostly our neighbours: by the last bits of the id. */
+    struct recent {
+        uint64_t id_end; /* a glance at the record tells less quickly whether it is the right one */
+        struct member *member;
+    } recent[MEMBERS_RECENT];
 };
 
 /* ---- members.c ---- */
+void members_forget_recent(struct members *members, const struct member *member);
 /* Wakes it. NULL when it is not there, or memory is short. */
 struct member *members_find(struct gossip *gossip, const struct member_id *id);
 /* Finds, or makes an unverified one; NULL when full or memory is short. */

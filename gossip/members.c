@@ -35,9 +35,24 @@ struct directory_ids members_ids(const struct members *members) {
     return (struct directory_ids){id_of, members};
 }
 
+static uint64_t id_end(const struct member_id *id) {
+    uint64_t end;
+    memcpy(&end, id->bytes + sizeof *id - sizeof end, sizeof end);
+    return end;
+}
+
 struct member *members_find(struct gossip *gossip, const struct member_id *id) {
+    struct recent *recent = &gossip->members.recent[id_end(id) % MEMBERS_RECENT];
+    if (recent->member && recent->id_end == id_end(id) && id_equal(&recent->member->id, id)) return recent->member;
     uint32_t number = directory_find(&gossip->members.directory, members_ids(&gossip->members), id);
-    return number == DIRECTORY_NOBODY ? NULL : members_wake_at(gossip, number);
+    struct member *member = number == DIRECTORY_NOBODY ? NULL : members_wake_at(gossip, number);
+    if (member) *recent = (struct recent){id_end(id), member};
+    return member;
+}
+
+void members_forget_recent(struct members *members, const struct member *member) {
+    struct recent *recent = &members->recent[id_end(&member->id) % MEMBERS_RECENT];
+    if (recent->member == member) recent->member = NULL;
 }
 
 struct member *members_at(struct gossip *gossip, size_t place) {
@@ -88,6 +103,7 @@ static void swap_places(struct members *members, uint32_t a, uint32_t b) {
 static void move(struct members *members, struct member *member, enum member_part to) {
     const struct quiet *quiet = quiet_of(members, member->number);
     unsigned part = part_at(members, quiet->place);
+    members->changes += (part <= PART_ALIVE_TO_ASK) != (to <= PART_ALIVE_TO_ASK);
     for (; part < to; part++) {
         members->part_end[part]--;
         swap_places(members, quiet->place, members->part_end[part]);
@@ -107,13 +123,25 @@ static bool was_asked(enum member_part part) {
     return part == PART_ALIVE_ASKED || part == PART_SUSPECT_ASKED;
 }
 
-static enum member_part part_for(const struct member *member, enum member_part now) {
-    if (member_is_visible(member) && member->state == MEMBER_ALIVE)
-        return was_asked(now) ? PART_ALIVE_ASKED : PART_ALIVE_TO_ASK;
-    if (member_is_visible(member)) return was_asked(now) ? PART_SUSPECT_ASKED : PART_SUSPECT_TO_ASK;
+/* As long as it is not asked. */
+static enum member_part part_for(const struct member *member) {
+    if (member_is_visible(member)) return member->state == MEMBER_ALIVE ? PART_ALIVE_TO_ASK : PART_SUSPECT_TO_ASK;
     bool gone = member->state == MEMBER_DOWN || member->state == MEMBER_LEFT;
     bool absent = gone || (member->state == MEMBER_UNVERIFIED && !member->refused);
     return absent && !member->self ? PART_ABSENT : PART_OTHER;
+}
+
+static enum member_part when_asked(enum member_part part) {
+    return part == PART_ALIVE_TO_ASK ? PART_ALIVE_ASKED : part == PART_SUSPECT_TO_ASK ? PART_SUSPECT_ASKED : part;
+}
+
+static void move_where_it_belongs(struct gossip *gossip, struct member *member) {
+    struct members *members = &gossip->members;
+    enum member_part to = part_for(member);
+    if (to == member->part) return;
+    member->part = to;
+    bool asked = was_asked(part_at(members, quiet_of(members, member->number)->place));
+    move(members, member, asked ? when_asked(to) : to);
 }
 
 bool member_is_visible(const struct member *member) {
@@ -245,8 +273,7 @@ static void refresh_suspects(struct gossip *gossip) {
 void members_changed(struct gossip *gossip, struct member *member) {
     struct members *members = &gossip->members;
     uint32_t visible = members_visible_count(gossip);
-    enum member_part part = part_at(members, quiet_of(members, member->number)->place), to = part_for(member, part);
-    if (part != to) move(members, member, to);
+    move_where_it_belongs(gossip, member);
     timers_set(&gossip->timers, &member->timer, member_deadline_ms(gossip, member));
     list_told(members, member);
     digest_changed(gossip, member);
@@ -265,7 +292,8 @@ static const char *member_fault(const struct gossip *gossip, uint32_t place, str
     if (quiet->place != place) return "a member does not know its place";
     if (directory_find(&members->directory, members_ids(members), id) != number)
         return "a member is not found by its id";
-    if (part_for(member, part) != part) return "a member is in the wrong part";
+    bool in_part = part == member->part || part == when_asked(member->part);
+    if (part_for(member) != member->part || !in_part) return "a member is in the wrong part";
     if (timers_deadline_ms(&gossip->timers, &member->timer) != member_deadline_ms(gossip, member))
         return "a deadline is not the timer's";
     if (should_be_told(member) != (member->told_at > 0)) return "a rumour is listed that is none, or the reverse";
@@ -362,8 +390,8 @@ static struct member *add(struct gossip *gossip, const struct member_id *id) {
 
 struct member *members_make(struct gossip *gossip, const struct member_id *id) {
     struct members *members = &gossip->members;
-    uint32_t number = directory_find(&members->directory, members_ids(members), id);
-    if (number != DIRECTORY_NOBODY) return members_wake_at(gossip, number);
+    struct member *known = members_find(gossip, id);
+    if (known || directory_find(&members->directory, members_ids(members), id) != DIRECTORY_NOBODY) return known;
     if ((members->unverified >= UNVERIFIED_MAX || members->count >= gossip->limits.members_max) && !displace(gossip))
         return NULL;
     struct member *member = add(gossip, id);
@@ -417,6 +445,8 @@ void members_remove(struct gossip *gossip, struct member *member) {
     directory_remove(&members->directory, members_ids(members), &member->id);
     who_unref(member->who);
     statement_unref(member->said);
+    free(member->waiting_head);
+    member->waiting_head = NULL;
     uint32_t number = member->number;
     quiet_drop(gossip, member);
     *quiet = (struct quiet){.place = members->free};
@@ -430,7 +460,9 @@ void members_free(struct gossip *gossip) {
         who_unref(quiet->is_awake ? quiet->awake->who : quiet->who);
         statement_unref(quiet->is_awake ? quiet->awake->said : quiet->said);
         registry_unref(quiet->is_awake ? quiet->awake->registry : quiet->registry);
-        if (quiet->is_awake) free(quiet->awake);
+        if (!quiet->is_awake) continue;
+        free(quiet->awake->waiting_head);
+        free(quiet->awake);
     }
     while (members->spare) {
         struct member *member = members->spare;

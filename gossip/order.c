@@ -43,7 +43,7 @@ static bool is_alive(const struct gossip *gossip, uint32_t number) {
 }
 
 /* Suspects are asked often by many, and passing over them finds at once who died together with its neighbour. */
-static struct member *neighbour(struct gossip *gossip, uint32_t step(const struct directory *, size_t *)) {
+static uint32_t look_for_neighbour(const struct gossip *gossip, uint32_t step(const struct directory *, size_t *)) {
     const struct directory *directory = &gossip->members.directory;
     size_t place = directory_place_after(directory, members_ids(&gossip->members), &gossip->self->id);
     for (size_t left = gossip->members.count; left > 0; left--) {
@@ -52,15 +52,26 @@ static struct member *neighbour(struct gossip *gossip, uint32_t step(const struc
             place = place == 0 ? directory->room : 0;
             number = step(directory, &place);
         }
-        if (number != DIRECTORY_NOBODY && is_alive(gossip, number)) return members_wake_at(gossip, number);
+        if (number != DIRECTORY_NOBODY && is_alive(gossip, number)) return number;
     }
-    return NULL;
+    return DIRECTORY_NOBODY;
+}
+
+static struct member *neighbour(struct gossip *gossip, bool behind) {
+    struct members *members = &gossip->members;
+    if (members->neighbours[behind].at_change != members->changes + 1) {
+        members->neighbours[behind].at_change = members->changes + 1;
+        uint32_t number = look_for_neighbour(gossip, behind ? directory_next : directory_previous);
+        members->neighbours[behind].there = number != DIRECTORY_NOBODY;
+        if (number != DIRECTORY_NOBODY) members->neighbours[behind].id = *members_id_at(members, number);
+    }
+    return members->neighbours[behind].there ? members_find(gossip, &members->neighbours[behind].id) : NULL;
 }
 
 struct member *members_successor(struct gossip *gossip) {
-    return neighbour(gossip, directory_next);
+    return neighbour(gossip, true);
 }
 
 struct member *members_predecessor(struct gossip *gossip) {
-    return neighbour(gossip, directory_previous);
+    return neighbour(gossip, false);
 }

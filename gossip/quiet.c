@@ -26,6 +26,7 @@ struct quiet *quiet_of(const struct members *members, uint32_t number) {
 static void begin(struct member *member, uint32_t number) {
     memset(member, 0, sizeof *member);
     member->number = number;
+    member->part = PART_OTHER;
     member->name = nobody;
     member->heard_ms = NEVER;
     member->probe.deadline_ms = member->probe.enough_ms = member->probe.sure_ms = NEVER;
@@ -67,7 +68,8 @@ struct member *quiet_rise(struct gossip *gossip, uint32_t number) {
 
 void quiet_drop(struct gossip *gossip, struct member *member) {
     struct members *members = &gossip->members;
-    assert(member->timer.at == 0 && member->told_at == 0);
+    members_forget_recent(members, member);
+    assert(member->timer.at == 0 && member->told_at == 0 && !member->waiting_head);
     uint32_t last = members->awake[--members->awake_count];
     members->awake[member->awake_at] = last;
     quiet_of(members, last)->awake->awake_at = member->awake_at;
@@ -85,6 +87,7 @@ void quiet_drop(struct gossip *gossip, struct member *member) {
 static void read(const struct gossip *gossip, const struct quiet *quiet, struct member *out) {
     out->id = quiet->who->id;
     out->state = MEMBER_ALIVE;
+    out->part = PART_ALIVE_TO_ASK;
     out->known = out->has_key = out->visible_told = true;
     out->who = quiet->who;
     out->name_hash = quiet->who->name_hash;
@@ -180,7 +183,6 @@ static void take_over(struct member *copy, const struct member *woken) {
     memcpy(&copy->rumor, &woken->rumor, sizeof copy->rumor);
     memcpy(&copy->suspicion, &woken->suspicion, sizeof copy->suspicion);
     memcpy(&copy->way, &woken->way, sizeof copy->way);
-    memset(copy->waiting_head, 0, sizeof copy->waiting_head);
     memset(copy->refused_hash, 0, sizeof copy->refused_hash);
 }
 
@@ -188,7 +190,7 @@ static bool has_nothing_to_do(const struct gossip *gossip, const struct member *
     bool idle = member->timer.at == 0 && member->told_at == 0 && member->probe.deadline_ms == NEVER &&
                 member->probe.number == 0 && gossip->now_ms > member->probe.sent_ms + 1000;
     bool plain = member->who && member->said && member->token && member->state == MEMBER_ALIVE && member->known &&
-                 !member->self && way_is_plain(&member->way) && member->waiting_head_size == 0;
+                 !member->self && way_is_plain(&member->way) && !member->waiting_head;
     return idle && plain && member->fresh_epoch <= member->epoch &&
            (!member->path_proven || address_equal(&member->path, &member->address)) &&
            address_equal(&member->said->address, &member->address) && member->address.family != 0 &&

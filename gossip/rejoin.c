@@ -113,7 +113,7 @@ void rejoin_on_pong(struct gossip *gossip, uint64_t number) {
     if (!gossip->sender || number == 0) return;
     for (size_t i = 0; i < contact_count(gossip); i++)
         answer(gossip, contact_at(gossip, i), number);
-    for (size_t i = 0; i < SOUGHT_MAX; i++)
+    for (size_t i = 0; gossip->seek.group_count > 0 && i < SOUGHT_MAX; i++)
         answer(gossip, &gossip->seek.sought[i], number);
 }
 

@@ -53,10 +53,18 @@ static void keep(struct gossip *gossip, const struct gossip_address *address) {
     if (seek->dial_ms == NEVER) seek->dial_ms = gossip->now_ms + chance_below(&gossip->chance, DIAL_WITHIN_MS);
 }
 
+/* Nearly no packet is one: two bytes tell. */
+static bool may_be_seek(const struct wire_in *in) {
+    if (in->size - in->at < 2) return false;
+    const uint8_t *bytes = in->bytes + in->at;
+    bool is_short = (bytes[0] & 0xf0) == 0x90 && bytes[1] < 0x80;
+    return !is_short || bytes[1] == MESSAGE_SEEK;
+}
+
 bool seek_hear(struct gossip *gossip, const struct wire_in *messages) {
     struct wire_in in = *messages;
     struct message message;
-    if (!message_get(&in, &message) || message.kind != MESSAGE_SEEK) return false;
+    if (!may_be_seek(messages) || !message_get(&in, &message) || message.kind != MESSAGE_SEEK) return false;
     struct seek *seek = &gossip->seek;
     const struct member *member = members_find(gossip, &gossip->header->id);
     if (seek->group_count == 0 || (member && (member->self || member->refused))) return true;

@@ -39,9 +39,9 @@ struct names {
 };
 
 struct digest {
-    uint64_t buckets[MESSAGE_BUCKET_COUNT];
     uint64_t all;
     uint64_t table;
+    uint64_t buckets[MESSAGE_BUCKET_COUNT];
 };
 
 /* digest.c: whom we compare with. */
@@ -85,13 +85,13 @@ struct bootstrap {
 
 /* seek.c: discovery by multicast. */
 struct seek {
-    struct gossip_address groups[GROUPS_MAX];
-    size_t group_count;
     uint64_t next_ms, gap_ms; /* our next SEEK, and how long before it the last one was */
+    uint64_t dial_ms;         /* when the next of those that were sought is dialled; NEVER */
     uint32_t heard;           /* SEEKs of others since the last of ours */
+    size_t group_count;
+    struct gossip_address groups[GROUPS_MAX];
+    size_t waiting; /* the first of these are still to be dialled */
     struct bootstrap sought[SOUGHT_MAX];
-    size_t waiting;   /* the first of these are still to be dialled */
-    uint64_t dial_ms; /* when the next of them is; NEVER */
 };
 
 /* Helpers were asked to probe this member. */
@@ -141,12 +141,13 @@ struct draft {
 };
 
 struct own {
-    struct cover covers[2]; /* newpub, newsub */
-    struct draft *drafts;   /* become the next entries, in order */
+    struct draft *drafts; /* become the next entries, in order */
     size_t draft_count, draft_room;
     uint64_t next_cut_ms;
     bool left, leaving;
+    bool epoch_owed, head_owed; /* memory was short for the event that tells our epoch, for a head */
     uint64_t leave_deadline_ms;
+    uint64_t cloned_told_until_ms; /* our head says so, 0: it does not */
     struct {
         struct member_id by;
         struct gossip_address address;
@@ -157,30 +158,29 @@ struct own {
     uint64_t ask_until_ms; /* nothing is published before the first who knows us has answered, or then; 0: go on */
     uint64_t raised_ms[3]; /* the last times our epoch was taken by another */
     uint64_t cloned_until_ms;
-    uint64_t say_again_ms;         /* next time that a mixture of our lives is answered */
-    uint64_t cloned_told_until_ms; /* our head says so, 0: it does not */
-    bool epoch_owed, head_owed;    /* memory was short for the event that tells our epoch, for a head */
-    uint64_t told_epoch_ms;        /* next time a bare word for it counts */
+    uint64_t say_again_ms;  /* next time that a mixture of our lives is answered */
+    uint64_t told_epoch_ms; /* next time a bare word for it counts */
     struct {
         struct member_id id;
         uint64_t until_ms;
     } told_epoch[TOLD_EPOCH_MAX];            /* whose word for it does not count again before that */
     uint64_t refute_ms, refute_strangers_ms; /* next time that an accusation by a member, by a stranger is refuted */
+    struct cover covers[2];                  /* newpub, newsub */
 };
 
 /* ring.c: the key ring that is used; that of number 0 is the configuration's and travels nowhere. */
 struct ring {
-    uint8_t digest[32];
-    uint8_t bytes[GOSSIP_RING_SIZE_MAX];
-    size_t size;
-    uint8_t other_mark[8];  /* of the last ring that had our number and other keys, and was told of */
-    uint64_t next_tell_ms;  /* NEVER when nobody is known to have an older one */
-    uint64_t next_fetch_ms; /* NEVER when nobody is known to have a newer one */
+    uint64_t next_tell_ms;      /* NEVER when nobody is known to have an older one */
+    uint64_t next_fetch_ms;     /* NEVER when nobody is known to have a newer one */
+    uint64_t owed_ms;           /* tried again then; NEVER */
+    bool event_owed, head_owed; /* memory was short for them */
     uint32_t tell_gap_ms, fetch_gap_ms;
     uint64_t next_absent_ms, next_greet_ms, next_refused_ms; /* next allowed */
     struct member_id from;                                   /* who brought it */
-    bool event_owed, head_owed;                              /* memory was short for them */
-    uint64_t owed_ms;                                        /* tried again then; NEVER */
+    uint8_t digest[32];
+    uint8_t other_mark[8]; /* of the last ring that had our number and other keys, and was told of */
+    size_t size;
+    uint8_t bytes[GOSSIP_RING_SIZE_MAX];
 };
 
 /* holdings.c: of all registries but our own. */
@@ -189,76 +189,76 @@ struct holdings {
     uint64_t look_again_ms, tell_again_ms; /* when there is no room: when to look for some, and to tell of it */
 };
 
+/* What each packet and each look at the deadlines needs stands together in front: a broker among a thousand in one
+ * process finds nothing of its own in the caches. What is large and seldom looked at stands behind. */
 struct gossip {
-    struct gossip_limits limits;
-    struct registry_rules rules;
-    struct gossip_crypto crypto;
-    struct gossip_shared *shared; /* NULL: none */
-    struct graves graves;         /* holdings.c */
-    struct holdings holdings;
-    struct transfers transfers; /* repair.c */
-    struct seal seal;
-    uint8_t federation_mark[8]; /* of its name: on packets over links, as the seal is on datagrams */
-    struct ring ring;
-    struct chance chance;
-    uint8_t secret[16]; /* of cookies */
     uint64_t now_ms;
+    struct member *self;
+
+    /* What is due, and when. */
+    uint64_t next_probe_ms; /* probe.c */
+    uint64_t next_rumor_ms, last_rumor_ms, next_sync_ms, next_rejoin_ms, dial_gap_ms;
+    struct comparison comparison; /* digest.c */
+    struct watch watch;
+    uint32_t awareness;          /* 0 is well; Lifeguard's local health */
+    uint32_t relay_count;        /* in use */
+    struct timers timers;        /* one for each member: the earliest of its deadlines */
+    struct transfers transfers;  /* repair.c */
+    struct budget budget;        /* outbox.c */
+    uint64_t partition_since_ms; /* probe.c */
+    uint16_t loss;               /* of pings to all (doubt.h) */
+    struct effort effort;
+    struct chance chance;
+    struct digest digest;
 
     struct members members;
     struct names names;
-    struct timers timers; /* one for each member: the earliest of its deadlines */
-    struct digest digest;
-    struct member *self;
-    struct own own;
-
-    /* outbox.c */
-    struct budget budget;
-    struct stranger strangers[STRANGERS_MAX];
-    /* events.c */
-    struct queued_event *events, *events_last, *event_given;
-    bool resync; /* of some member */
 
     /* receive.c: the packet in hand and the reply to it */
     const struct packet_header *header;
+    struct member *sender;
     struct gossip_address source;
     uint8_t source_cookie[8];
     bool source_proven;
     bool proof_due; /* the sender wants ours, or can use it now; it goes behind our token and head */
     bool authentic; /* the sender is known, and its key has signed that it is at the source */
     bool over_link; /* the packet came over the sender's link: authentic once the sender is known */
-    struct member *sender;
-    struct packet reply;
     bool reply_open;
+    bool resync;        /* events.c: of some member */
+    uint8_t secret[16]; /* of cookies */
+    struct packet reply;
 
-    /* probe.c */
-    uint64_t next_probe_ms;
-    struct watch watch;
-    uint32_t awareness; /* 0 is well; Lifeguard's local health */
-    uint16_t loss;      /* of pings to all (doubt.h) */
-    struct effort effort;
-    /* helpers.c */
-    struct relay relays[RELAYS_MAX];
-    uint32_t relay_count; /* in use */
-    struct asked asked[ASKED_MAX];
-    uint32_t asked_next;
-    uint64_t partition_since_ms; /* probe.c */
+    struct gossip_counters counters;
+    struct gossip_limits limits;
+    struct gossip_crypto crypto;
+    struct gossip_shared *shared; /* NULL: none */
+    /* events.c */
+    struct queued_event *events, *events_last, *event_given;
 
-    uint64_t next_rumor_ms, last_rumor_ms, next_sync_ms, next_rejoin_ms;
-    struct comparison comparison;
-    struct bootstrap bootstrap[BOOTSTRAP_MAX], remembered[REMEMBERED_MAX];
-    size_t bootstrap_count, remembered_count, dial_from;
-    uint64_t dial_gap_ms;
-    struct seek seek;
+    struct seal seal;
     struct roll roll;
+    struct seek seek;
+    struct own own;
+    struct ring ring;
+    struct catchup catchup;
+    struct carrier carrier;
+
+    struct registry_rules rules;
+    struct graves graves; /* holdings.c */
+    struct holdings holdings;
+    uint8_t federation_mark[8]; /* of its name: on packets over links, as the seal is on datagrams */
     struct {
         uint32_t left; /* questions to who_is in this second */
         uint64_t until_ms;
     } who_budget[2];                        /* of strangers, of members */
     struct allowances strangers_allowances; /* of all who have not proved where they are, together */
-
-    struct carrier carrier;
-    struct catchup catchup;
-    struct gossip_counters counters;
+    size_t bootstrap_count, remembered_count, dial_from;
+    struct bootstrap bootstrap[BOOTSTRAP_MAX], remembered[REMEMBERED_MAX];
+    /* helpers.c */
+    uint32_t asked_next;
+    struct asked asked[ASKED_MAX];
+    struct relay relays[RELAYS_MAX];
+    struct stranger strangers[STRANGERS_MAX]; /* outbox.c */
 };
 
 #endif
