@@ -42,6 +42,14 @@ static struct bootstrap *contact_at(struct gossip *gossip, size_t index) {
                                            : &gossip->remembered[index - gossip->bootstrap_count];
 }
 
+bool rejoin_is_contact(const struct gossip *gossip, const struct member_id *id) {
+    for (size_t i = 0; i < gossip->bootstrap_count; i++)
+        if (gossip->bootstrap[i].answered && id_equal(&gossip->bootstrap[i].member, id)) return true;
+    for (size_t i = 0; i < gossip->remembered_count; i++)
+        if (gossip->remembered[i].answered && id_equal(&gossip->remembered[i].member, id)) return true;
+    return false;
+}
+
 /* Somebody who dialled us may be there. With many members it is quicker to ask there than to look through them. */
 static bool look_for(struct gossip *gossip, struct bootstrap *contact) {
     const struct member *member;

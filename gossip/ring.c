@@ -11,6 +11,7 @@
 #define FETCH_MS 4000u     /* who is ahead comes sooner, if he can reach us */
 #define FETCH_MAX_MS 120000u
 #define TELL_AT_ONCE 3u /* members: what spreads by threes is everywhere soon */
+#define ASK_AT_ONCE 2u
 #define TELL_ABSENT_MS 10000u
 #define GREET_MS 20u
 #define REFUSED_AGAIN_MS 60000u
@@ -29,6 +30,8 @@ bool ring_is_behind(const struct gossip *gossip, const struct member *member) {
 
 bool ring_init(struct gossip *gossip, const struct gossip_options *options) {
     gossip->ring.next_tell_ms = gossip->ring.owed_ms = gossip->ring.next_fetch_ms = NEVER;
+    gossip->ring.tell_gap_ms = TELL_MS;
+    gossip->ring.fetch_gap_ms = FETCH_MS;
     if (options->ring_size == 0) return options->ring_number == 0;
     if (options->ring_size > GOSSIP_RING_SIZE_MAX || options->ring_number == 0) return false;
     memcpy(gossip->ring.bytes, options->ring, options->ring_size);
@@ -135,7 +138,7 @@ uint64_t gossip_ring_held(const struct gossip *gossip, const uint8_t **bytes, si
 
 static bool is_ahead(const struct gossip *gossip, const struct member *member) {
     const struct member *self = gossip->self;
-    return member_is_visible(member) && !member->self &&
+    return member->known && !member->self && member->head_size > 0 && member->state != MEMBER_LEFT &&
            order(member->ring, member->ring_mark, self->ring, self->ring_mark) > 0;
 }
 
@@ -196,21 +199,37 @@ static bool tell(struct gossip *gossip) {
     return seen > 0 || absent_seen > 0;
 }
 
-/* Who is ahead and cannot reach us waits for our dial, and gives the ring to whoever says by link that he is behind. */
-static void fetch(struct gossip *gossip) {
-    struct ring *ring = &gossip->ring;
-    struct member_id chosen;
-    struct member copy;
-    uint32_t seen = 0;
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        const struct member *member = members_look(gossip, i, &copy);
-        if (is_ahead(gossip, member) && chance_below(&gossip->chance, ++seen) == 0) chosen = member->id;
-    }
-    ring->next_fetch_ms = NEVER;
-    struct member *member = seen > 0 ? members_find(gossip, &chosen) : NULL;
+static void ask(struct gossip *gossip, const struct member_id *id) {
+    struct member *member = members_find(gossip, id);
     if (!member) return;
     const struct message head = evidence_head_of(gossip->self);
     if (!carrier_send_one(gossip, member, &head)) carrier_want(gossip, member, CARRIER_NEED_MS);
+}
+
+/* Who is ahead and cannot reach us waits for our dial, and gives the ring to whoever says by link that he is behind.
+ * Many of them may be as hard to reach as we are: so some are asked at once, and one whose address we were given. */
+static void fetch(struct gossip *gossip) {
+    struct ring *ring = &gossip->ring;
+    struct member_id chosen[ASK_AT_ONCE], contact;
+    struct member copy;
+    uint32_t seen = 0, contacts_seen = 0;
+    bool any = false;
+    for (size_t i = 0; i < gossip->members.count; i++) {
+        const struct member *member = members_look(gossip, i, &copy);
+        if (!is_ahead(gossip, member)) continue;
+        any = true;
+        if (!member_is_visible(member)) continue;
+        if (rejoin_is_contact(gossip, &member->id) && chance_below(&gossip->chance, ++contacts_seen) == 0)
+            contact = member->id;
+        uint32_t slot = seen < ASK_AT_ONCE ? seen : chance_below(&gossip->chance, seen + 1);
+        if (slot < ASK_AT_ONCE) chosen[slot] = member->id;
+        seen++;
+    }
+    for (uint32_t i = 0; i < seen && i < ASK_AT_ONCE; i++)
+        ask(gossip, &chosen[i]);
+    if (contacts_seen > 0) ask(gossip, &contact);
+    ring->next_fetch_ms = NEVER;
+    if (!any) return;
     ring->next_fetch_ms = gossip->now_ms + ring->fetch_gap_ms + chance_below(&gossip->chance, ring->fetch_gap_ms);
     ring->fetch_gap_ms = ring->fetch_gap_ms < FETCH_MAX_MS / 2 ? 2 * ring->fetch_gap_ms : FETCH_MAX_MS;
 }

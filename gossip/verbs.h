@@ -307,6 +307,8 @@ void rejoin_on_own_packet(struct gossip *gossip, const uint8_t *plain, size_t si
 void rejoin_tick(struct gossip *gossip);
 uint64_t rejoin_deadline_ms(const struct gossip *gossip);
 bool rejoin_is_answered(struct gossip *gossip, struct bootstrap *contact);
+/* Somebody at one of the addresses we were given: so it can be reached. */
+bool rejoin_is_contact(const struct gossip *gossip, const struct member_id *id);
 void rejoin_dial(struct gossip *gossip, struct bootstrap *contact);
 
 /* ---- roll.c ---- */

@@ -465,6 +465,37 @@ static void who_stays_behind_is_told_ever_more_seldom(void **state) {
     net_free(net);
 }
 
+/* P22: most of those who are ahead are as hard to reach as those who are behind. */
+static void of_many_behind_routers_the_one_that_was_configured_is_asked(void **state) {
+    (void)state;
+    for (uint64_t seed = 250; seed < 253; seed++) {
+        struct net *net = linked_running(16, seed);
+        for (int i = 1; i < 16; i++)
+            net->nodes[i].hidden = true;
+        net_run(net, 120000);
+        assert_int_equal(give(net, 0, 1, "Zn"), GOSSIP_RING_TAKEN);
+        if (!net_until(net, all_use_1, 10000)) fail_msg("seed %d: not at all", (int)seed);
+        no_deaths(net);
+        net_free(net);
+    }
+}
+
+static void who_starts_with_a_ring_tells_who_is_behind_at_a_pace(void **state) {
+    (void)state;
+    struct net *net = linked_running(2, 254);
+    net->nodes[1].identity.reads_no_ring = true;
+    assert_int_equal(give(net, 0, 1, "Zn"), GOSSIP_RING_TAKEN);
+    net_kill(net, 0);
+    net->nodes[0].epoch++;
+    net_start(net, 0);
+    net_run(net, 30000); /* which fails when a deadline does not move */
+    assert_int_equal(seen(net, 0, 0).ring, 1);
+    struct gossip_counters after;
+    gossip_read_counters(net->nodes[0].gossip, &after);
+    assert_in_range(after.rings_sent, 1, 20);
+    net_free(net);
+}
+
 static void a_ring_that_was_kept_and_does_not_fit_is_refused_at_the_start(void **state) {
     (void)state;
     struct net *net = net_new(1, 206);
@@ -515,6 +546,8 @@ int main(void) {
         cmocka_unit_test(a_member_that_claims_a_ring_costs_nobody_anything),
         cmocka_unit_test(who_is_behind_and_cannot_be_reached_fetches_the_ring),
         cmocka_unit_test(who_stays_behind_is_told_ever_more_seldom),
+        cmocka_unit_test(of_many_behind_routers_the_one_that_was_configured_is_asked),
+        cmocka_unit_test(who_starts_with_a_ring_tells_who_is_behind_at_a_pace),
         cmocka_unit_test(a_ring_that_was_kept_and_does_not_fit_is_refused_at_the_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
