@@ -16,6 +16,7 @@
 #define LOST_MAX 7u             /* tries of one probe that count as lost, */
 #define ABSENCE 4u              /* if they are no older than so many intervals */
 #define LOSS_SLOWS_MAX 57344u   /* seven eighths: probes are never rarer than by eight times for loss */
+#define HELP_IDLE_ONE_IN 8u     /* asks for one of whom much is said and nothing is heard */
 
 static uint64_t patience(const struct gossip *gossip, uint64_t ms) {
     return ms * (gossip->awareness + 1);
@@ -308,7 +309,9 @@ static void ask_again(struct gossip *gossip, struct member *member) {
         members_changed(gossip, member);
         return;
     }
-    bool helped = !evidence_is_idle_talk(member) && wants_helpers(gossip, member) && probe_may(gossip, 3);
+    /* Two behind routers of their own meet only when a third one tells both: so not never. */
+    bool helpful = !evidence_is_idle_talk(member) || chance_below(&gossip->chance, HELP_IDLE_ONE_IN) == 0;
+    bool helped = helpful && wants_helpers(gossip, member) && probe_may(gossip, 3);
     ping(gossip, member, NULL);
     probe->doubt = (uint16_t)(probe->doubt + ping_doubt(gossip, member));
     if (helped) ask_helpers(gossip, member);
