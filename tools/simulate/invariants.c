@@ -131,14 +131,22 @@ static void verify(void *context, const uint8_t *public_key, const uint8_t *byte
                     name_of(world, verifying->identity));
 }
 
+/* An accusation or a death that a newer head of its own has refuted is of no more use, and may be forgotten. */
+static bool is_lost(uint64_t epoch, uint64_t incarnation, uint64_t held_epoch, uint64_t held_incarnation,
+                    const struct gossip_inspected *held) {
+    return above(epoch, incarnation, held_epoch, held_incarnation) &&
+           !above(held->epoch, held->incarnation, epoch, incarnation);
+}
+
 static void check_evidence(struct world *world, const struct broker *viewer, uint32_t identity, struct view *view,
                            const struct gossip_inspected *held) {
     const char *older = NULL;
     if (held->epoch == 0) return; /* heard of again, and not yet what it was */
     if (above(view->evidence_epoch, view->evidence_incarnation, held->epoch, held->incarnation)) older = "head";
-    if (above(view->accused_epoch, view->accused_incarnation, held->accused_epoch, held->accused_incarnation))
+    if (is_lost(view->accused_epoch, view->accused_incarnation, held->accused_epoch, held->accused_incarnation, held))
         older = "accusation";
-    if (above(view->down_epoch, view->down_incarnation, held->down_epoch, held->down_incarnation)) older = "death";
+    if (is_lost(view->down_epoch, view->down_incarnation, held->down_epoch, held->down_incarnation, held))
+        older = "death";
     if (older)
         world_break(world, "I10: %s has forgotten the newest %s of %s", viewer->name, older, name_of(world, identity));
     view->evidence_epoch = held->epoch;
