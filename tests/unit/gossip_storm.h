@@ -4,7 +4,7 @@
 #ifndef TESTS_UNIT_GOSSIP_STORM_H
 #define TESTS_UNIT_GOSSIP_STORM_H
 
-#include "gossip_net.h"
+#include "datagram_reader.h"
 
 #include "gossip/message.h"
 #include "gossip/seal.h"
@@ -12,7 +12,6 @@
 #define STORM_TOKEN_SIZE 700u
 #define STORM_BUFFER 300u /* datagrams: what Linux's 208 KiB hold */
 #define STORM_READ_US 50u
-#define STORM_KINDS 64u
 
 struct storm_packet {
     uint64_t at_us, order;
@@ -33,7 +32,7 @@ struct storm_node {
     uint64_t bytes_in, bytes_out, packets_in, packets_out, dropped;
     uint64_t second, second_in, second_in_max; /* bytes that came in the present second, and in the worst */
     uint64_t full_ms;                          /* when it saw all; 0 not yet */
-    uint64_t kind_in[STORM_KINDS], kind_bytes_in[STORM_KINDS]; /* messages by their kind, if storm->opens */
+    struct said said;                          /* to it; messages by their kind, if storm->opens */
 };
 
 struct storm {
@@ -213,27 +212,9 @@ static inline void storm_expect(struct storm *storm, uint32_t expected) {
 
 /* What is not a message is counted as kind 0. */
 static inline void storm_open(struct storm_node *node, const struct storm_packet *packet) {
-    struct chance chance = {7};
-    struct seal seal;
     struct gossip_key key = {.id = "key1", .key = {0x5a}};
-    struct gossip_options options = {.federation = "home", .keys = &key, .key_count = 1};
-    struct gossip_crypto crypto = {.seal = net_seal, .open = net_open};
-    uint8_t plain[SEAL_PLAIN_MAX];
-    bool own;
-    struct wire_in in;
-    struct packet_header header;
-    struct message message;
-    assert_true(seal_init(&seal, &options, &chance));
-    long size = seal_open(&seal, &crypto, packet->bytes, packet->size, plain, &own);
-    assert_true(size > 0);
-    wire_in_init(&in, plain, (size_t)size);
-    header_get(&in, &header);
-    node->kind_in[0]++;
-    node->kind_bytes_in[0] += in.at + packet->size - (size_t)size + 28;
-    for (size_t before = in.at; message_get(&in, &message); before = in.at) {
-        node->kind_in[message.kind % STORM_KINDS]++;
-        node->kind_bytes_in[message.kind % STORM_KINDS] += in.at - before;
-    }
+    node->said.count[0]++;
+    node->said.bytes[0] += 28 + datagram_read(&key, packet->bytes, packet->size, &node->said);
 }
 
 static inline void storm_deliver(struct storm *storm, struct storm_packet *packet) {
@@ -291,8 +272,7 @@ static inline void storm_reset_counts(struct storm *storm) {
         struct storm_node *node = &storm->nodes[i];
         node->bytes_in = node->bytes_out = node->packets_in = node->packets_out = node->dropped = 0;
         node->second_in = node->second_in_max = node->full_ms = 0;
-        memset(node->kind_in, 0, sizeof node->kind_in);
-        memset(node->kind_bytes_in, 0, sizeof node->kind_bytes_in);
+        memset(&node->said, 0, sizeof node->said);
     }
 }
 
@@ -320,11 +300,11 @@ static inline void storm_print(const struct storm *storm, const char *what, uint
 
 /* What nodes first to end - 1 were told, by kind, in the mean. */
 static inline void storm_print_kinds(const struct storm *storm, uint32_t first, uint32_t end) {
-    for (uint32_t kind = 0; kind < STORM_KINDS; kind++) {
+    for (uint32_t kind = 0; kind < READER_KINDS; kind++) {
         double count = 0, bytes = 0;
         for (uint32_t i = first; i < end; i++) {
-            count += (double)storm->nodes[i].kind_in[kind];
-            bytes += (double)storm->nodes[i].kind_bytes_in[kind];
+            count += (double)storm->nodes[i].said.count[kind];
+            bytes += (double)storm->nodes[i].said.bytes[kind];
         }
         if (count > 0) printf("    kind %2u: %8.1f, %8.0f B\n", kind, count / (end - first), bytes / (end - first));
     }

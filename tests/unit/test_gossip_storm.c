@@ -71,15 +71,15 @@ static void one_that_comes_to_many_receives_little_more_than_their_table(void **
     storm->opens = true;
     join(storm, 80, 3000);
     const struct storm_node *joiner = &storm->nodes[80];
-    uint64_t table = joiner->kind_bytes_in[MESSAGE_TOKEN] / joiner->kind_in[MESSAGE_TOKEN] * 80 +
-                     joiner->kind_bytes_in[MESSAGE_HEAD] / joiner->kind_in[MESSAGE_HEAD] * 80 +
-                     joiner->kind_bytes_in[MESSAGE_VOUCH] / joiner->kind_in[MESSAGE_VOUCH] * 80;
+    uint64_t table = joiner->said.bytes[MESSAGE_TOKEN] / joiner->said.count[MESSAGE_TOKEN] * 80 +
+                     joiner->said.bytes[MESSAGE_HEAD] / joiner->said.count[MESSAGE_HEAD] * 80 +
+                     joiner->said.bytes[MESSAGE_VOUCH] / joiner->said.count[MESSAGE_VOUCH] * 80;
     printf("  a table of %d B\n", (int)table);
     assert_in_range(joiner->bytes_in, table, table * 3 / 2);
-    assert_in_range(joiner->kind_in[MESSAGE_TOKEN], 80, 84);
-    assert_in_range(joiner->kind_in[MESSAGE_HEAD], 80, 120);
-    assert_in_range(joiner->kind_in[MESSAGE_BUCKETS], 1, 4);
-    assert_in_range(joiner->kind_in[MESSAGE_PONG], 1, 30);
+    assert_in_range(joiner->said.count[MESSAGE_TOKEN], 80, 84);
+    assert_in_range(joiner->said.count[MESSAGE_HEAD], 80, 120);
+    assert_in_range(joiner->said.count[MESSAGE_BUCKETS], 1, 4);
+    assert_in_range(joiner->said.count[MESSAGE_PONG], 1, 30);
     storm_free(storm);
 }
 
