@@ -74,6 +74,20 @@ static inline void court_free(struct court *court) {
     net_free(net);
 }
 
+/* For how long one honest broker has suspected another. */
+struct suspense {
+    uint64_t since[HONEST][HONEST], longest_ms;
+};
+
+static inline void suspense_look(struct suspense *suspense, const struct net *net) {
+    for (int i = 0; i < HONEST; i++)
+        for (int j = 0; j < HONEST; j++) {
+            uint64_t *since = &suspense->since[i][j];
+            if (net->nodes[i].sees[j] != MEMBER_SUSPECT) *since = net->now_ms;
+            if (i != j && net->now_ms - *since > suspense->longest_ms) suspense->longest_ms = net->now_ms - *since;
+        }
+}
+
 static inline uint64_t court_sum(const struct net *net, size_t offset) {
     uint64_t all = 0;
     for (int i = 0; i < HONEST; i++) {

@@ -97,21 +97,18 @@ static void in_its_own_name_it_is_one_voice(void **state) {
     (void)state;
     struct court court = court_new(404);
     struct net *net = court.net;
-    uint64_t before = SUM(net, suspicions), longest = 0, since[HONEST][HONEST] = {{0}};
+    uint64_t before = SUM(net, suspicions);
+    struct suspense suspense = {0};
     for (int round = 0; round < 600; round++) {
         for (int to = 0; to < HONEST; to++)
             for (int about = 0; about < HONEST; about++)
                 if (about != to) traitor_say_one(court.traitor, to, accusation_of(&court, to, about, LIAR));
         net_run(net, 100);
-        for (int i = 0; i < HONEST; i++)
-            for (int j = 0; j < HONEST; j++) {
-                if (net->nodes[i].sees[j] != MEMBER_SUSPECT) since[i][j] = net->now_ms;
-                if (i != j && net->now_ms - since[i][j] > longest) longest = net->now_ms - since[i][j];
-            }
+        suspense_look(&suspense, net);
     }
     print_message("a minute: %d suspicions, %d refutations, none longer than %d ms\n",
-                  (int)(SUM(net, suspicions) - before), (int)SUM(net, refutations), (int)longest);
-    assert_true(longest <= 1000);
+                  (int)(SUM(net, suspicions) - before), (int)SUM(net, refutations), (int)suspense.longest_ms);
+    assert_true(suspense.longest_ms <= 1000);
     assert_true(SUM(net, suspicions) - before <= 13u * HONEST * HONEST); /* every 5 s, of two */
     court_free(&court);
 }
