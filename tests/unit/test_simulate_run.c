@@ -83,14 +83,15 @@ static void each_invariant_notices_what_is_made_wrong(void **state) {
         enum sabotage sabotage;
         const char *says;
     } cases[] = {
-        {SABOTAGE_ROW, ": I1: "},        {SABOTAGE_SEQUENCE, ": I2: "},
-        {SABOTAGE_DELETED, ": I3: "},    {SABOTAGE_SIGNATURE, ": I4: "},
-        {SABOTAGE_HIDDEN, ": I5: "},     {SABOTAGE_QUEUE, ": I6: "},
-        {SABOTAGE_SIZE, ": I7: "},       {SABOTAGE_AMPLIFY, ": I8: "},
-        {SABOTAGE_SELF, ": I9: "},       {SABOTAGE_EVIDENCE, ": I10: "},
-        {SABOTAGE_ADDRESS, ": I11: "},   {SABOTAGE_STORM, ": P20: "},
-        {SABOTAGE_DISAGREE, "liveness"}, {SABOTAGE_SPIN, "a daemon would spin"},
-        {SABOTAGE_RING, ": P22: "},      {SABOTAGE_RING_BACK, ": P22: "},
+        {SABOTAGE_ROW, ": I1: "},         {SABOTAGE_SEQUENCE, ": I2: "},
+        {SABOTAGE_DELETED, ": I3: "},     {SABOTAGE_SIGNATURE, ": I4: "},
+        {SABOTAGE_HIDDEN, ": I5: "},      {SABOTAGE_QUEUE, ": I6: "},
+        {SABOTAGE_SIZE, ": I7: "},        {SABOTAGE_AMPLIFY, ": I8: "},
+        {SABOTAGE_SELF, ": I9: "},        {SABOTAGE_EVIDENCE, ": I10: "},
+        {SABOTAGE_ADDRESS, ": I11: "},    {SABOTAGE_STORM, ": P20: "},
+        {SABOTAGE_DISAGREE, "liveness"},  {SABOTAGE_SPIN, "a daemon would spin"},
+        {SABOTAGE_ACCUSED, "accusation"}, {SABOTAGE_BURIED, "newest death"},
+        {SABOTAGE_RING, ": P22: "},       {SABOTAGE_RING_BACK, ": P22: "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plan plan;
@@ -108,6 +109,8 @@ static void each_invariant_notices_what_is_made_wrong(void **state) {
             fault->broker = 2;
             fault->at_us = 11 * AGENDA_S;
         }
+        if (cases[i].sabotage == SABOTAGE_ACCUSED || cases[i].sabotage == SABOTAGE_BURIED)
+            add(&plan, FAULT_CRASH, 5, 0)->broker = 2;
         if (cases[i].sabotage == SABOTAGE_RING || cases[i].sabotage == SABOTAGE_RING_BACK)
             add(&plan, FAULT_ROTATE, 8, 0)->amount_us = AGENDA_S;
         run(&plan, cases[i].sabotage, &outcome);

@@ -93,6 +93,8 @@ static void tamper(const struct world *world, const struct broker *viewer, uint3
     if (identity != 2) return;
     if (sabotaged(world, viewer, SABOTAGE_SEQUENCE) && held->sequence > 0) held->sequence--;
     if (sabotaged(world, viewer, SABOTAGE_EVIDENCE) && held->incarnation > 0) held->incarnation--;
+    if (sabotaged(world, viewer, SABOTAGE_ACCUSED)) held->accused_epoch = held->accused_incarnation = 0;
+    if (sabotaged(world, viewer, SABOTAGE_BURIED)) held->down_epoch = held->down_incarnation = 0;
     if (sabotaged(world, viewer, SABOTAGE_ADDRESS)) held->address = network_address(world->network, 3);
 }
 

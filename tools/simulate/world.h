@@ -89,7 +89,9 @@ enum sabotage {
     SABOTAGE_SIZE,      /* a datagram is too large */
     SABOTAGE_AMPLIFY,   /* much is sent to an address that proved nothing */
     SABOTAGE_SELF,      /* a broker believes itself dead */
-    SABOTAGE_EVIDENCE,  /* evidence is forgotten */
+    SABOTAGE_EVIDENCE,  /* evidence is forgotten: a head, */
+    SABOTAGE_ACCUSED,   /* an accusation that no head has refuted, */
+    SABOTAGE_BURIED,    /* a death */
     SABOTAGE_ADDRESS,   /* two live brokers at one address */
     SABOTAGE_STORM,     /* a broker sends without end */
     SABOTAGE_SPIN,      /* a tick does not move the deadline */
