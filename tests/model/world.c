@@ -1,7 +1,6 @@
 #include "tests/model/world.h"
 
-#define GOSSIP_NET_WITHOUT_CMOCKA
-#include "tests/unit/gossip_net.h"
+#include "tests/unit/gossip_net_crypto.h"
 
 #include <assert.h>
 #include <stdio.h>
