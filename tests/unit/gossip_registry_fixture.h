@@ -65,6 +65,15 @@ static inline void fixture_say(struct fixture_owner *owner, const char *op) {
     log_entry_unref(entry);
 }
 
+/* So many rows that their checkpoint has many chunks. */
+static inline void fixture_say_many(struct fixture_owner *owner, int rows) {
+    for (int i = 0; i < rows; i++) {
+        char op[80];
+        snprintf(op, sizeof op, "+a/filter/that/takes/some/room/so/that/there/are/many/chunks/%d", i);
+        fixture_say(owner, op);
+    }
+}
+
 static inline size_t fixture_head(struct fixture_owner *owner, struct head *head, uint8_t out[HEAD_SIZE_MAX]) {
     *head = (struct head){.id = fixture_id,
                           .epoch = 1,
@@ -136,6 +145,13 @@ static inline bool fixture_agrees(const struct fixture_replica *replica, const s
     return registry_sequence(replica->registry) == registry_sequence(owner->registry) &&
            (!replica->registry || memcmp(replica->registry->at.chain, owner->registry->at.chain, 8) == 0) &&
            fixture_same_rows(registry_rows(replica->registry), registry_rows(owner->registry));
+}
+
+static inline uint32_t fixture_roll(uint64_t *dice, uint32_t bound) {
+    *dice ^= *dice << 13;
+    *dice ^= *dice >> 7;
+    *dice ^= *dice << 17;
+    return (uint32_t)((*dice >> 20) % bound);
 }
 
 #endif
