@@ -3,6 +3,7 @@
  * from each state everybody agrees once messages flow.
  *
  *   model [--states N] [--seed N]     at most N states of each world with three replicas (4,000)
+ *   model --from N                    the worlds from the Nth on, to go on with a search that was ended
  *
  * Worlds with one replica are searched to the end: since whatever was signed may come to anybody at any time, replicas
  * do not depend on one another, and one stands for all as to what may be shown. That they agree takes three; of those
@@ -171,16 +172,18 @@ int main(int argc, char **argv) {
         {"three replicas, the owner restarts", {NULL, 3, 2, 1, 1, false}, false},
         {"three replicas, the owner loses its disk", {NULL, 3, 2, 1, 1, true}, false},
     };
-    uint64_t states_max = 4000, seed = 1;
+    uint64_t states_max = 4000, seed = 1, from = 1, number = 0;
     unsigned passed = 0, failed = 0;
     for (int i = 1; i + 1 < argc; i += 2) {
         if (strcmp(argv[i], "--states") == 0) states_max = strtoull(argv[i + 1], NULL, 10);
         if (strcmp(argv[i], "--seed") == 0) seed = strtoull(argv[i + 1], NULL, 10);
+        if (strcmp(argv[i], "--from") == 0) from = strtoull(argv[i + 1], NULL, 10);
     }
     for (size_t i = 0; i < sizeof worlds / sizeof *worlds; i++) {
         for (size_t j = 0; j < sizeof scripts / sizeof *scripts; j++) {
             struct model_bounds bounds = worlds[i].bounds;
             bounds.script = scripts[j];
+            if (++number < from) continue;
             bool ok = run(worlds[i].name, &bounds, worlds[i].to_the_end, states_max, seed);
             passed += ok;
             failed += !ok;
