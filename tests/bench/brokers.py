@@ -15,7 +15,8 @@ if "harness" not in sys.modules:  # the system tests have chosen already
 sys.path.insert(0, str(ROOT / "tests" / "system"))
 
 from clients import Raw, packet, raw_connect, text  # noqa: E402
-from harness import HOBNOB, HOBNOBD, Broker, Daemon, free_ports, run  # noqa: E402
+from harness import HOBNOB, HOBNOBD, Broker, Daemon, run  # noqa: E402
+from ports import free_ports  # noqa: E402
 
 class Cost:
     """CPU time and memory of a daemon, from /proc."""

@@ -16,7 +16,8 @@ from paho.mqtt.packettypes import PacketTypes
 from paho.mqtt.properties import Properties
 from paho.mqtt.subscribeoptions import SubscribeOptions
 
-from harness import DEADLINE_S, MORTAL, PATIENCE_S, in_namespace, inside, wait_until
+from harness import DEADLINE_S, MORTAL, PATIENCE_S, wait_until
+from namespaces import in_namespace, inside
 
 Message = collections.namedtuple("Message", "topic payload qos retain properties", defaults=(None,))
 V311, V5 = paho.MQTTv311, paho.MQTTv5

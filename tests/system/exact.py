@@ -6,7 +6,8 @@ import threading
 import time
 
 from clients import packet, text
-from harness import PATIENCE_S, inside, wait_until
+from harness import PATIENCE_S, wait_until
+from namespaces import inside
 
 WINDOW = 20  # publications under way
 

@@ -4,11 +4,8 @@ Nothing here sleeps and hopes: wait_until() polls a condition up to a deadline, 
 a Stopwatch, so that a busy machine fails no test. Processes are ended by their pid. A test fails when a daemon of its died unasked or a sanitizer reported something, and then
 the logs of all its daemons are printed.
 """
-import contextlib
-import ctypes
 import json
 import os
-import random
 import re
 import shutil
 import signal
@@ -20,6 +17,9 @@ import unittest
 import urllib.error
 import urllib.request
 from pathlib import Path
+
+from namespaces import in_namespace, inside
+from ports import free_ports
 
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = Path(os.environ.get("HOBNOB_BUILD", ROOT / "build" / "debug")).resolve()
@@ -92,58 +92,6 @@ def holds(what, condition, seconds):
         if not seen:
             raise AssertionError(f"did not stay true: {what} (seen: {seen!r})")
         time.sleep(0.02)
-
-
-# ---- ports ----
-
-class Ports:
-    """Ports of a block that no other run of tests on this host uses: a lock that ends with the process, however it ends. The blocks are
-    below the range that the kernel hands out by itself, so that no outgoing connection takes one in the meantime."""
-
-    FIRST, SIZE, BLOCKS = 20000, 200, 60
-
-    def __init__(self):
-        for block in random.sample(range(self.BLOCKS), self.BLOCKS):
-            self.lock = socket.socket(socket.AF_UNIX)
-            try:
-                self.lock.bind(f"\0hobnob-test-ports-{block}")
-            except OSError:
-                self.lock.close()
-                continue
-            self.block = range(self.FIRST + block * self.SIZE, self.FIRST + (block + 1) * self.SIZE)
-            self.next = self.block.start
-            return
-        raise AssertionError(f"{self.BLOCKS} runs of tests have taken all blocks of ports")
-
-    def take(self, count):
-        """The first of so many in a row. One comes back only after all the others: a broker that is down for a while keeps its own."""
-        for _ in range(2 * self.SIZE):
-            base = self.next if self.next + count <= self.block.stop else self.block.start
-            self.next = base + 1
-            if all(self._is_free(port) for port in range(base, base + count)):
-                self.next = base + count
-                return base
-        raise AssertionError(f"no {count} free ports in a row in {self.block}")
-
-    @staticmethod
-    def _is_free(port):
-        for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
-            with socket.socket(socket.AF_INET, kind) as s:
-                try:
-                    s.bind(("0.0.0.0", port))
-                except OSError:
-                    return False
-        return True
-
-
-_ports = None
-
-
-def free_ports(count, bases=1):
-    """Base ports such that base, base + 1, ... base + count - 1 are free for TCP and UDP."""
-    global _ports
-    _ports = _ports or Ports()
-    return [_ports.take(count) for _ in range(bases)]
 
 
 # ---- programs ----
@@ -448,58 +396,6 @@ class Federation:
 def tail(text, lines=120):
     kept = text.splitlines()
     return "\n".join(([f"... {len(kept) - lines} lines before"] if len(kept) > lines else []) + kept[-lines:])
-
-
-# ---- network namespaces ----
-
-class Namespace:
-    """A network namespace that lives as long as a process that waits for the end of its input: when the test dies, it is gone too.
-    With files, a dict of paths and what shall be seen there by who runs in it ({"/etc/hosts": path}), it has its own mounts too."""
-
-    def __init__(self, files=None):
-        self.kinds = ["-n", "-m"] if files else ["-n"]
-        self.process = subprocess.Popen(["unshare", *self.kinds, "sh", "-c", "echo made; read line"], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        if self.process.stdout.readline() != b"made\n":
-            raise OSError("unshare -n: no network namespace to be had")
-        self.pid = self.process.pid
-        self.run("ip", "link", "set", "lo", "up")
-        for there, path in (files or {}).items():
-            self.run("mount", "--bind", str(path), there)
-
-    def add_bridge(self):
-        """For the cables of others; it is called bridge."""
-        self.run("ip", "link", "add", "bridge", "type", "bridge")
-        self.run("ip", "link", "set", "bridge", "up")
-
-    def run(self, *command):
-        subprocess.run(["nsenter", "-t", str(self.pid), *self.kinds, *command], check=True, stdin=subprocess.DEVNULL)
-
-    def close(self):
-        self.process.stdin.close()
-        self.process.wait(PATIENCE_S)
-        self.process.stdout.close()
-
-
-def in_namespace(namespace, command):
-    """The command, as it runs in the namespace (None: here). What it starts has the process id of the command itself."""
-    return (["nsenter", "-t", str(namespace.pid), *namespace.kinds] if namespace else []) + command
-
-
-@contextlib.contextmanager
-def inside(namespace):
-    """Sockets that this thread makes in the block belong to the namespace, and stay there afterwards."""
-    if namespace is None:
-        yield
-        return
-    libc = ctypes.CDLL(None, use_errno=True)
-    with open("/proc/thread-self/ns/net") as home, open(f"/proc/{namespace.pid}/ns/net") as there:
-        if libc.setns(there.fileno(), 0x40000000):
-            raise OSError(ctypes.get_errno(), "setns")
-        try:
-            yield
-        finally:
-            if libc.setns(home.fileno(), 0x40000000):
-                raise OSError(ctypes.get_errno(), "setns back")
 
 
 # ---- test cases ----

@@ -6,7 +6,8 @@ import tempfile
 from pathlib import Path
 
 from clients import V311, V5, Paho
-from harness import Broker, Mosquitto, OneBrokerTest, free_ports
+from harness import Broker, Mosquitto, OneBrokerTest
+from ports import free_ports
 
 AGAINST_MOSQUITTO = os.environ.get("HOBNOB_SYSTEM_AGAINST") == "mosquitto"
 

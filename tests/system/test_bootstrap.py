@@ -4,7 +4,8 @@ import os
 import socket
 
 from clients import MosquittoSub, Paho, mosquitto_pub
-from harness import PATIENT_SUBACK, Namespace, Stopwatch, SystemTest, holds, inside, wait_until
+from harness import PATIENT_SUBACK, Stopwatch, SystemTest, holds, wait_until
+from namespaces import Namespace, inside
 from storm import long_only
 from weather import FIVE, WeatherTest
 

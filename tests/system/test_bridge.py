@@ -3,7 +3,8 @@ import tempfile
 from pathlib import Path
 
 from clients import V311, V5, Paho
-from harness import Broker, Mosquitto, SystemTest, failed, free_ports, holds, wait_until
+from harness import Broker, Mosquitto, SystemTest, failed, holds, wait_until
+from ports import free_ports
 
 
 class Bridge(SystemTest):

@@ -13,7 +13,8 @@ import threading
 import time
 
 from clients import MosquittoSub, Paho, Raw, mosquitto_pub, raw_connect
-from harness import HOBNOBD, MORTAL, PATIENCE_S, PATIENT, THREE, Broker, SystemTest, environment, free_ports, hobnob, run, wait_until
+from harness import HOBNOBD, MORTAL, PATIENCE_S, PATIENT, THREE, Broker, SystemTest, environment, hobnob, run, wait_until
+from ports import free_ports
 
 
 def single(test, name="solo", more=""):

@@ -6,7 +6,8 @@ import subprocess
 from pathlib import Path
 
 from clients import MosquittoSub
-from harness import HOBNOB, HOBNOBD, ROOT, Broker, SystemTest, environment, free_ports, run, wait_until
+from harness import HOBNOB, HOBNOBD, ROOT, Broker, SystemTest, environment, run, wait_until
+from ports import free_ports
 
 README, LIMITS, PAGE = ROOT / "README.md", ROOT / "broker" / "LIMITS.md", ROOT / "daemon" / "MOSQUITTO.md"
 MOSQUITTO_CONF = Path("/usr/share/doc/mosquitto/examples/mosquitto.conf")

@@ -7,13 +7,14 @@ import time
 from pathlib import Path
 
 import run as runner
-from harness import DEADLINE_S, PATIENCE_S, Broker, Ports, Stopwatch, SystemTest, free_ports, wait_until
+from harness import DEADLINE_S, PATIENCE_S, Broker, Stopwatch, SystemTest, wait_until
+from ports import Ports, free_ports
 
 
 class Harness(SystemTest):
     def test_two_runs_have_no_port_in_common(self):
         ours = set(free_ports(1, bases=50))
-        program = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from harness import free_ports; print(*free_ports(1, bases=50))"
+        program = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r}); from ports import free_ports; print(*free_ports(1, bases=50))"
         theirs = {int(port) for port in subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=PATIENCE_S, check=True).stdout.split()}
         self.assertEqual((len(ours), len(theirs), ours & theirs), (50, 50, set()))
 

@@ -5,7 +5,8 @@ import threading
 import time
 
 from clients import MosquittoSub, Paho, mosquitto_pub
-from harness import PATIENT_SUBACK, THREE, Namespace, Stopwatch, SystemTest, wait_until
+from harness import PATIENT_SUBACK, THREE, Stopwatch, SystemTest, wait_until
+from namespaces import Namespace
 
 HEAL_S = 5.0
 

@@ -7,7 +7,8 @@ import tempfile
 from pathlib import Path
 
 from clients import Raw, packet, text
-from harness import PATIENCE_S, Broker, OneBrokerTest, free_ports
+from harness import PATIENCE_S, Broker, OneBrokerTest
+from ports import free_ports
 
 ROWS = {}
 

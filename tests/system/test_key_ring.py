@@ -4,7 +4,8 @@ import shutil
 import stat
 
 from clients import MosquittoSub, mosquitto_pub
-from harness import HOBNOB, HOBNOBD, PATIENT, Stopwatch, SystemTest, hobnob, in_namespace, run, wait_until
+from harness import HOBNOB, HOBNOBD, PATIENT, Stopwatch, SystemTest, hobnob, run, wait_until
+from namespaces import in_namespace
 from weather import WeatherTest
 
 

@@ -10,7 +10,8 @@ import subprocess
 
 from certificates import Authority
 from clients import MosquittoSub, MqttJs, Paho, Raw, mosquitto_pub, packet, raw_connect, raw_publish, raw_subscribe
-from harness import HOBNOBD, PATIENCE_S, Broker, Daemon, SystemTest, environment, free_ports, run, wait_until
+from harness import HOBNOBD, PATIENCE_S, Broker, Daemon, SystemTest, environment, run, wait_until
+from ports import free_ports
 
 ACCEPTED = (0x20, b"\0\0")
 NOT_AUTHORISED = (0x20, b"\0\5")

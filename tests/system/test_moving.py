@@ -2,7 +2,8 @@
 import shutil
 
 from clients import MosquittoSub, mosquitto_pub
-from harness import PATIENT, Stopwatch, SystemTest, hobnob, inside, wait_until
+from harness import PATIENT, Stopwatch, SystemTest, hobnob, wait_until
+from namespaces import inside
 from weather import WeatherTest
 
 

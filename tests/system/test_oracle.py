@@ -11,7 +11,8 @@ same from both. Only what the standard leaves no choice in is said or compared, 
 import random
 
 from clients import Raw, packet, text
-from harness import Broker, Mosquitto, SystemTest, free_ports
+from harness import Broker, Mosquitto, SystemTest
+from ports import free_ports
 
 SEEDS, WORDS = 12, 60
 TOPICS = ["a", "a/b", "a/c", "b", "b/c", "$x/y", "a/b/c", "/", "a//b", "\ufefft"]

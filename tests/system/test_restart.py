@@ -11,7 +11,8 @@ from pathlib import Path
 
 from clients import V5, V311, MosquittoSub, Paho, Raw, mosquitto_pub, packet, raw_connect, raw_publish, text
 from exact import Exact
-from harness import DEADLINE_S, MORTAL, PATIENCE_S, Broker, SystemTest, failed, free_ports, hobnob, tail, wait_until
+from harness import DEADLINE_S, MORTAL, PATIENCE_S, Broker, SystemTest, failed, hobnob, tail, wait_until
+from ports import free_ports
 
 ROUND_S = 1  # what is left is told in whole seconds, rounded up, by clocks that are set a little now and then
 KILL_ROUNDS = int(os.environ.get("HOBNOB_KILL_ROUNDS", 10))

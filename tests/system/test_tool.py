@@ -5,7 +5,8 @@ import os
 import stat
 import subprocess
 
-from harness import HOBNOB, HOBNOBD, SystemTest, environment, free_ports, hobnob, run
+from harness import HOBNOB, HOBNOBD, SystemTest, environment, hobnob, run
+from ports import free_ports
 
 
 class Init(SystemTest):

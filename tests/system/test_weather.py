@@ -4,7 +4,8 @@ import statistics
 import struct
 import time
 
-from harness import PATIENCE_S, inside, wait_until
+from harness import PATIENCE_S, wait_until
+from namespaces import inside
 from weather import WeatherTest
 
 SO_TIMESTAMPNS = 35

@@ -17,7 +17,8 @@ import json
 import subprocess
 import threading
 
-from harness import BUILD, MORTAL, PATIENCE_S, Namespace, SystemTest
+from harness import BUILD, MORTAL, PATIENCE_S, SystemTest
+from namespaces import Namespace
 
 ROUTER = BUILD / "tests" / "weather"
 FIVE = ("edge-1", "edge-2", "edge-3", "edge-4", "edge-5")
