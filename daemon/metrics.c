@@ -94,6 +94,8 @@ static const struct row gossip_rows[] = {
     {"hobnob_gossip_links_wanted", GAUGE, "Links that gossip wants now.", GOSSIP(links_wanted)},
     {"hobnob_gossip_unsealed_total", COUNTER, "Datagrams that did not open: wrong key, wrong federation, or damage.",
      GOSSIP(unsealed)},
+    {"hobnob_gossip_replayed_total", COUNTER, "Datagrams that came before, or are older than what came from there.",
+     GOSSIP(replayed)},
     {"hobnob_gossip_malformed_total", COUNTER, "Datagrams that opened and were not understood.", GOSSIP(malformed)},
     {"hobnob_gossip_bad_signature_total", COUNTER, "Statements with a wrong signature.", GOSSIP(bad_signature)},
     {"hobnob_gossip_refused_token_total", COUNTER, "Members refused for their token.", GOSSIP(refused_token)},

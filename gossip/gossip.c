@@ -156,6 +156,7 @@ void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_
     gossip->carrier.datagram_ms = gossip->now_ms;
     gossip->carrier.link_since_ms = NEVER;
     gossip->source = *from;
+    seal_place(bytes, &gossip->place);
     receive_packet(gossip, plain, (size_t)plain_size);
     quiet_settle(gossip);
 }

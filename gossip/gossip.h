@@ -342,6 +342,7 @@ uint64_t gossip_table_hash(const struct gossip *gossip);
 
 struct gossip_counters {
     uint64_t datagrams_sent, datagrams_received, bytes_sent, bytes_received;
+    uint64_t replayed;  /* received and the same as, or older than, what came before from there */
     uint64_t unsealed;  /* received and not opened: wrong key, wrong federation, or damage */
     uint64_t malformed; /* opened and not understood */
     uint64_t bad_signature;

@@ -9,6 +9,7 @@
 #include "gossip/carrier.h"
 #include "gossip/directory.h"
 #include "gossip/portrait.h"
+#include "gossip/replay.h"
 #include "gossip/shared.h"
 #include "gossip/suspicion.h"
 #include "gossip/timers.h"
@@ -144,6 +145,8 @@ struct member {
     const char *name;                  /* GOSSIP_NAME_MAX + 1 bytes, of who; empty when it is not known */
     struct waiting_head *waiting_head; /* not checked yet, as its key is not known; NULL: none */
 
+    uint64_t greeted_epoch; /* receive.c: 0, or above the one that is known */
+    struct replay replay;   /* of its packets from its path */
     struct suspicion suspicion;
     /* suspicion by this member of others */
     struct {
@@ -151,6 +154,8 @@ struct member {
         uint64_t until_ms;
     } accused[ACCUSED_MAX];
 };
+
+#define QUIET_PLACE_MAX 0x1fffffffu /* what its bits hold: more members than there can be */
 
 /* quiet.c: a member with whom nothing is going on. */
 struct quiet {
@@ -162,11 +167,13 @@ struct quiet {
     struct registry *registry;
     uint64_t known_sequence;
     uint8_t echo[8];
-    uint32_t known_incarnation;
-    uint32_t heard; /* in QUIET_TICK_MS */
-    uint32_t place;
-    bool is_awake; /* all that is known of it is in *awake, and besides the place nothing is here */
-    bool path_proven, fresh;
+    uint32_t known_incarnation : 24;
+    uint32_t life : 8; /* of replay.h */
+    uint32_t heard;    /* in QUIET_TICK_MS */
+    uint32_t newest;   /* too */
+    uint32_t place : 29;
+    bool is_awake : 1; /* all that is known of it is in *awake, and besides the place nothing is here */
+    bool path_proven : 1, fresh : 1;
 };
 
 #define MEMBERS_CHUNK 64u

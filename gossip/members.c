@@ -91,7 +91,7 @@ static enum member_part part_at(const struct members *members, uint32_t place) {
 
 static void set_place(struct members *members, uint32_t place, uint32_t number) {
     members->places[place] = number;
-    quiet_of(members, number)->place = place;
+    quiet_of(members, number)->place = place & QUIET_PLACE_MAX;
 }
 
 static void swap_places(struct members *members, uint32_t a, uint32_t b) {
@@ -348,7 +348,7 @@ static bool add_chunk(struct members *members) {
     if (!chunk) return false;
     uint32_t first = (uint32_t)members->chunk_count * MEMBERS_CHUNK;
     for (uint32_t i = MEMBERS_CHUNK; i-- > 0;) {
-        chunk[i].place = members->free;
+        chunk[i].place = members->free & QUIET_PLACE_MAX;
         members->free = first + i + 1;
     }
     chunks[members->chunk_count++] = chunk;
@@ -449,7 +449,7 @@ void members_remove(struct gossip *gossip, struct member *member) {
     member->waiting_head = NULL;
     uint32_t number = member->number;
     quiet_drop(gossip, member);
-    *quiet = (struct quiet){.place = members->free};
+    *quiet = (struct quiet){.place = members->free & QUIET_PLACE_MAX};
     members->free = number + 1;
 }
 

@@ -15,8 +15,9 @@ void cookie_for(const struct gossip *gossip, const struct gossip_address *addres
 
 static bool is_proven(const struct gossip *gossip, const struct packet *packet) {
     const struct member *member = packet->member;
-    if (member && member->path_proven && address_equal(&member->path, &packet->to)) return true;
-    return gossip->header && gossip->source_proven && address_equal(&gossip->source, &packet->to);
+    /* An answer: others may have sent what it answers, with that source. */
+    if (gossip->header && address_equal(&gossip->source, &packet->to)) return gossip->source_proven || gossip->greeted;
+    return member && member->path_proven && address_equal(&member->path, &packet->to);
 }
 
 /* Written last, so that what it acknowledges is as new as can be. */
@@ -96,7 +97,7 @@ void packet_end(struct gossip *gossip, struct packet *packet, bool empty) {
         !strangers_spend(gossip, header.cookie, plain_size + SEAL_OVERHEAD))
         return;
     uint8_t sealed[GOSSIP_DATAGRAM_MAX];
-    size_t size = seal_close(&gossip->seal, &gossip->crypto, &gossip->chance, plain, plain_size, sealed);
+    size_t size = seal_close(&gossip->seal, &gossip->crypto, plain, plain_size, sealed);
     if (size == 0) return;
     if (gossip->header && packet->member && packet->member == gossip->sender)
         receive_may(gossip, ALLOW_ANSWERS, (uint32_t)size);

@@ -11,6 +11,7 @@
 
 #define LOOKED_AT 8u /* members that one call may put to sleep, when far too many are awake */
 #define QUIET_TICK_MS 16u
+#define QUIET_KNOWN_MAX 0xffffffu
 #define SPARE_MAX 8u
 #define FOLLOWED_OFTEN_MS 1000u /* once or twice is what everybody is who was vouched for */
 #define FOLLOWED_KEEP_MS 300000u
@@ -108,6 +109,7 @@ static void read(const struct gossip *gossip, const struct quiet *quiet, struct 
     out->path = quiet->said->address;
     out->path_proven = quiet->path_proven;
     memcpy(out->echo, quiet->echo, sizeof out->echo);
+    replay_wake(&out->replay, out->epoch, (uint8_t)quiet->life, quiet->newest);
     out->known_sequence = out->sent_sequence = quiet->known_sequence;
     out->known_incarnation = quiet->known_incarnation;
     out->registry = quiet->registry;
@@ -158,6 +160,7 @@ static bool forget_the_past(uint64_t now_ms, struct member *copy) {
         copy->accusation_signed = false;
     }
     if (is_newer(copy, copy->down_epoch, copy->down_incarnation)) copy->down_epoch = copy->down_incarnation = 0;
+    copy->greeted_epoch = 0;
     copy->made_ms = copy->down_since_ms = copy->wanted_above = 0;
     memset(&copy->wanted_of, 0, sizeof copy->wanted_of);
     memset(copy->allowances.left, 0, sizeof copy->allowances.left);
@@ -183,6 +186,7 @@ static void take_over(struct member *copy, const struct member *woken) {
     memcpy(&copy->rumor, &woken->rumor, sizeof copy->rumor);
     memcpy(&copy->suspicion, &woken->suspicion, sizeof copy->suspicion);
     memcpy(&copy->way, &woken->way, sizeof copy->way);
+    memcpy(&copy->replay, &woken->replay, sizeof copy->replay);
     memset(copy->refused_hash, 0, sizeof copy->refused_hash);
 }
 
@@ -194,7 +198,7 @@ static bool has_nothing_to_do(const struct gossip *gossip, const struct member *
     return idle && plain && member->fresh_epoch <= member->epoch &&
            (!member->path_proven || address_equal(&member->path, &member->address)) &&
            address_equal(&member->said->address, &member->address) && member->address.family != 0 &&
-           member->known_incarnation < UINT32_MAX &&
+           member->known_incarnation <= QUIET_KNOWN_MAX &&
            (member->heard_ms == NEVER || member->heard_ms / QUIET_TICK_MS < UINT32_MAX);
 }
 
@@ -209,8 +213,10 @@ static bool try_to_sleep(struct gossip *gossip, struct member *member) {
         .said = member->said,
         .registry = member->registry,
         .known_sequence = member->known_sequence,
-        .known_incarnation = (uint32_t)member->known_incarnation,
+        .known_incarnation = (uint32_t)member->known_incarnation & QUIET_KNOWN_MAX,
+        .life = member->replay.life,
         .heard = member->heard_ms == NEVER ? UINT32_MAX : (uint32_t)(member->heard_ms / QUIET_TICK_MS),
+        .newest = replay_newest(&member->replay),
         .place = quiet->place,
         .path_proven = member->path_proven,
         .fresh = member->fresh_epoch == member->epoch,

@@ -141,6 +141,40 @@ static bool comes_too_early(struct gossip *gossip) {
     return !gossip->source_proven && !members_find(gossip, &gossip->header->id) && !roll_may_welcome(gossip);
 }
 
+/* A member that has started anew where it was does not know our cookie yet. Its first packet is answered in full, as it
+ * has more to learn than three times of what it says. */
+static void greet(struct gossip *gossip, struct member *member) {
+    uint64_t epoch = gossip->header->epoch;
+    if (!member || !member->path_proven || !address_equal(&member->path, &gossip->source)) return;
+    if (epoch <= member->epoch || epoch <= member->greeted_epoch) return;
+    member->greeted_epoch = epoch;
+    gossip->greeted = true;
+}
+
+/* The cookie in it says that its sender hears us there, or that somebody has seen a packet of one who did, and sends it
+ * again. False: it came before. */
+static bool prove_source(struct gossip *gossip) {
+    const struct packet_header *header = gossip->header;
+    gossip->source_proven = gossip->over_link;
+    gossip->greeted = false;
+    if (gossip->over_link) return true;
+    struct member *member = members_find(gossip, &header->id);
+    if (memcmp(gossip->source_cookie, header->echo, sizeof header->echo) != 0) {
+        greet(gossip, member);
+        return true;
+    }
+    enum replay_result result = REPLAY_NEW;
+    gossip->place.epoch = header->epoch;
+    if (member && member->known && address_equal(&member->path, &gossip->source))
+        result =
+            header->epoch < member->epoch ? REPLAY_OTHER : replay_take(&member->replay, &gossip->place, gossip->now_ms);
+    else if (!strangers_take(gossip, gossip->source_cookie, &gossip->place))
+        result = REPLAY_OTHER;
+    gossip->source_proven = result == REPLAY_NEW;
+    gossip->counters.replayed += result != REPLAY_NEW;
+    return result != REPLAY_AGAIN;
+}
+
 void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
     struct wire_in in;
     struct packet_header header;
@@ -159,11 +193,14 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
         return;
     }
     if (!gossip->over_link) cookie_for(gossip, &gossip->source, gossip->source_cookie);
-    gossip->source_proven = gossip->over_link || memcmp(gossip->source_cookie, header.echo, sizeof header.echo) == 0;
     gossip->header = &header;
     gossip->sender = NULL;
     gossip->authentic = gossip->proof_due = false;
     gossip->reply_open = gossip->catchup.told = false;
+    if (!prove_source(gossip)) {
+        gossip->header = NULL;
+        return;
+    }
     if (seek_hear(gossip, &in)) {
         credit_stranger(gossip, size);
         /* Nothing else is in it, and a thousand who seek at once do not take the places of those who join. */

@@ -16,7 +16,8 @@ bool seal_init(struct seal *seal, const struct gossip_options *options, struct c
     if (seal->federation_size > SEAL_FEDERATION_MAX) return false;
     memcpy(seal->federation, options->federation, seal->federation_size);
     seal_set_keys(seal, options->keys, options->key_count);
-    wire_store_u64(seal->prefix, chance_next(chance));
+    /* Never 0, and far from the end: it grows when the counter wraps. */
+    wire_store_u64(seal->prefix, (chance_next(chance) >> 1) | 1);
     return true;
 }
 
@@ -33,11 +34,11 @@ static size_t associated_data(const struct seal *seal, const uint8_t *header, ui
     return 5 + seal->federation_size;
 }
 
-size_t seal_close(struct seal *seal, const struct gossip_crypto *crypto, struct chance *chance, const uint8_t *plain,
-                  size_t size, uint8_t out[GOSSIP_DATAGRAM_MAX]) {
+size_t seal_close(struct seal *seal, const struct gossip_crypto *crypto, const uint8_t *plain, size_t size,
+                  uint8_t out[GOSSIP_DATAGRAM_MAX]) {
     assert(size <= SEAL_PLAIN_MAX);
     if (seal->counter == UINT32_MAX) {
-        wire_store_u64(seal->prefix, chance_next(chance));
+        wire_store_u64(seal->prefix, wire_load_u64(seal->prefix) + 1);
         seal->counter = 0;
     }
     uint32_t counter = seal->counter++;
@@ -67,4 +68,11 @@ long seal_open(const struct seal *seal, const struct gossip_crypto *crypto, cons
         return (long)(size - SEAL_OVERHEAD);
     }
     return -1;
+}
+
+void seal_place(const uint8_t *bytes, struct replay_place *place) {
+    place->prefix = wire_load_u64(bytes + 5);
+    place->counter = 0;
+    for (int i = 0; i < 4; i++)
+        place->counter = place->counter << 8 | bytes[13 + i];
 }

@@ -69,10 +69,14 @@ struct queued_event {
     char filter[];
 };
 
+#define STRANGER_PACKETS 8u /* so many may overtake one another */
+
 struct stranger {
     uint8_t cookie[8]; /* of its address */
     bool used;
     uint64_t received, sent, last_ms;
+    uint64_t prefix;                   /* of the packets from there that echoed its cookie; 0: there was none, */
+    uint32_t newest[STRANGER_PACKETS]; /* and the newest counters, with 1 added */
 };
 
 struct bootstrap {
@@ -216,10 +220,12 @@ struct gossip {
 
     /* receive.c: the packet in hand and the reply to it */
     const struct packet_header *header;
+    struct replay_place place;
     struct member *sender;
     struct gossip_address source;
     uint8_t source_cookie[8];
     bool source_proven;
+    bool greeted;   /* what it is answered may be longer, once */
     bool proof_due; /* the sender wants ours, or can use it now; it goes behind our token and head */
     bool authentic; /* the sender is known, and its key has signed that it is at the source */
     bool over_link; /* the packet came over the sender's link: authentic once the sender is known */

@@ -5,7 +5,8 @@
 #include <string.h>
 
 #define AMPLIFICATION 3u
-#define WAYS 4u /* places among which the oldest gives way */
+#define REPLAY_KEEP_MS 60000u /* who starts anew at such an address is a stranger there for so long */
+#define WAYS 4u               /* places among which the oldest gives way */
 
 static struct stranger *stranger_of(struct gossip *gossip, const uint8_t cookie[8]) {
     struct stranger *set = &gossip->strangers[cookie[0] % (STRANGERS_MAX / WAYS) * WAYS], *oldest = set;
@@ -28,5 +29,22 @@ bool strangers_spend(struct gossip *gossip, const uint8_t cookie[8], size_t size
     struct stranger *stranger = stranger_of(gossip, cookie);
     if (stranger->sent + size > AMPLIFICATION * stranger->received) return false;
     stranger->sent += size;
+    return true;
+}
+
+bool strangers_take(struct gossip *gossip, const uint8_t cookie[8], const struct replay_place *place) {
+    struct stranger *stranger = stranger_of(gossip, cookie);
+    uint32_t number = place->counter + 1, *slot = stranger->newest;
+    if (stranger->prefix == 0 || gossip->now_ms >= stranger->last_ms + REPLAY_KEEP_MS) {
+        stranger->prefix = place->prefix;
+        memset(stranger->newest, 0, sizeof stranger->newest);
+    }
+    for (size_t i = 0; i < STRANGER_PACKETS; i++) {
+        if (stranger->newest[i] == number) return false;
+        if (stranger->newest[i] < *slot) slot = &stranger->newest[i];
+    }
+    if (place->prefix != stranger->prefix || number < *slot) return false;
+    *slot = number;
+    stranger->last_ms = gossip->now_ms;
     return true;
 }

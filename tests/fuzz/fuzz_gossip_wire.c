@@ -63,7 +63,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     if (size - 1 > sizeof plain - out.size) return 0;
     memcpy(plain + out.size, data + 1, size - 1);
-    size_t sealed_size = seal_close(&seal, &crypto, &chance, plain, out.size + size - 1, sealed);
+    size_t sealed_size = seal_close(&seal, &crypto, plain, out.size + size - 1, sealed);
     bool strange = (data[0] & 0x10) != 0;
     size_t before = __sanitizer_get_current_allocated_bytes();
     gossip_receive(net->nodes[0].gossip, net->now_ms, strange ? &stranger : &net->nodes[data[0] % 4].address, sealed,

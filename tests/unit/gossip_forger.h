@@ -64,20 +64,21 @@ static inline void forger_collect(struct forger *forger) {
 }
 
 static inline void forger_say(struct forger *forger, const struct message *message) {
-    static uint64_t nonce = 1000;
+    static uint32_t nonce = 1000;
     struct net *net = forger->net;
-    struct chance chance = {nonce++};
+    struct chance chance = {8};
     struct seal seal;
     struct gossip_options options = {.federation = "home", .keys = &net->nodes[0].key, .key_count = 1};
     struct gossip_crypto crypto = {.seal = net_seal, .open = net_open};
     assert_true(seal_init(&seal, &options, &chance));
+    seal.counter = nonce++;
     uint8_t plain[SEAL_PLAIN_MAX], datagram[GOSSIP_DATAGRAM_MAX];
     struct wire_out packet;
     wire_out_init(&packet, plain, sizeof plain);
     header_put(&packet, &forger->header);
     message_put(&packet, message);
     assert_false(packet.failed);
-    size_t size = seal_close(&seal, &crypto, &chance, plain, packet.size, datagram);
+    size_t size = seal_close(&seal, &crypto, plain, packet.size, datagram);
     gossip_receive(net->nodes[forger->at].gossip, net->now_ms, &forger->address, datagram, size);
     forger_collect(forger);
 }

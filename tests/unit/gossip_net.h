@@ -46,6 +46,7 @@ struct net_node {
     char name[64], token[1000];
     size_t token_size; /* 0: all of token's text */
     uint64_t epoch, seed;
+    uint64_t epoch_before, again; /* starts in one epoch: never with the same seed */
     struct gossip_address address;
     struct gossip_key key;
     uint8_t ring[16]; /* kept, as its events said */
@@ -144,11 +145,14 @@ static inline void net_drain(struct net *net, int from);
 
 static inline void net_start(struct net *net, int index) {
     struct net_node *node = &net->nodes[index];
+    node->again = node->epoch == node->epoch_before ? node->again + 1 : 0;
+    node->epoch_before = node->epoch;
+    uint64_t again = node->again;
     struct gossip_options options = {
         .name = node->name,
         .federation = node->federation,
         .epoch = node->epoch,
-        .seed = node->seed + node->epoch * 7919,
+        .seed = node->seed + node->epoch * 7919 + again * 15485863,
         .public_key = node->identity.public_key,
         .token = (const uint8_t *)node->token,
         .token_size = node->token_size ? node->token_size : strlen(node->token),

@@ -31,14 +31,15 @@ struct traitor {
     size_t kept_count;
     uint64_t count[64]; /* messages received, by kind */
     uint64_t packets_in, bytes_in, packets_out, bytes_out;
-    uint64_t nonce;
+    uint32_t nonce;
 };
 
 static inline struct seal traitor_seal(struct traitor *traitor, struct chance *chance) {
     struct seal seal;
     struct gossip_options options = {.federation = "home", .keys = &traitor->net->nodes[0].key, .key_count = 1};
-    chance->state = 77 + traitor->nonce++;
+    chance->state = 77;
     assert_true(seal_init(&seal, &options, chance));
+    seal.counter = traitor->nonce++;
     return seal;
 }
 
@@ -61,7 +62,7 @@ static inline void traitor_say(struct traitor *traitor, int to, const struct mes
     for (size_t i = 0; i < count; i++)
         message_put(&packet, &messages[i]);
     assert_false(packet.failed);
-    size_t size = seal_close(&seal, &crypto, &chance, plain, packet.size, datagram);
+    size_t size = seal_close(&seal, &crypto, plain, packet.size, datagram);
     traitor->packets_out++;
     traitor->bytes_out += size;
     net_put(net, traitor->as, to, &net->nodes[traitor->as].address, datagram, size);

@@ -19,13 +19,14 @@ struct tally {
 };
 
 static size_t seal_up(const struct net *net, const uint8_t *plain, size_t size, uint8_t out[GOSSIP_DATAGRAM_MAX]) {
-    static uint64_t nonce = 77;
-    struct chance chance = {nonce++};
+    static uint32_t nonce = 77;
+    struct chance chance = {77};
     struct seal seal;
     struct gossip_options options = {.federation = "home", .keys = &net->nodes[0].key, .key_count = 1};
     struct gossip_crypto crypto = {.seal = net_seal, .open = net_open};
     assert_true(seal_init(&seal, &options, &chance));
-    return seal_close(&seal, &crypto, &chance, plain, size, out);
+    seal.counter = nonce++;
+    return seal_close(&seal, &crypto, plain, size, out);
 }
 
 /* What the first broker sends to this address is counted; the rest goes its way. */

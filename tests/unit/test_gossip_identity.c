@@ -257,7 +257,7 @@ static size_t forge(struct net *net, int as, uint64_t epoch, const struct messag
     header_put(&packet, &header);
     message_put(&packet, message);
     assert_false(packet.failed);
-    return seal_close(&seal, &crypto, &chance, plain, packet.size, out);
+    return seal_close(&seal, &crypto, plain, packet.size, out);
 }
 
 static size_t make_entry(struct net *net, int owner, int signer, uint64_t epoch, uint64_t sequence, const char *filter,

@@ -17,9 +17,8 @@ static struct seal make(const char *federation, uint8_t first_key, uint8_t secon
 }
 
 static long pass(struct seal *from, const struct seal *to, bool *own) {
-    struct chance chance = {5};
     uint8_t sealed[GOSSIP_DATAGRAM_MAX], plain[SEAL_PLAIN_MAX];
-    size_t size = seal_close(from, &crypto, &chance, (const uint8_t *)"hello", 5, sealed);
+    size_t size = seal_close(from, &crypto, (const uint8_t *)"hello", 5, sealed);
     assert_int_equal(size, 5 + SEAL_OVERHEAD);
     long opened = seal_open(to, &crypto, sealed, size, plain, own);
     if (opened == 5) assert_memory_equal(plain, "hello", 5);
@@ -49,10 +48,9 @@ static void another_federation_does_not_open(void **unused) {
 static void every_byte_counts(void **unused) {
     (void)unused;
     struct seal seal = make("home", 1, 0, 1);
-    struct chance chance = {5};
     uint8_t sealed[GOSSIP_DATAGRAM_MAX], plain[SEAL_PLAIN_MAX];
     bool own;
-    size_t size = seal_close(&seal, &crypto, &chance, (const uint8_t *)"hello", 5, sealed);
+    size_t size = seal_close(&seal, &crypto, (const uint8_t *)"hello", 5, sealed);
     for (size_t i = 0; i < size; i++) {
         sealed[i] ^= 1;
         assert_int_equal(seal_open(&seal, &crypto, sealed, size, plain, &own), -1);
@@ -65,13 +63,12 @@ static void every_byte_counts(void **unused) {
 static void no_nonce_is_used_twice_even_when_the_counter_ends(void **unused) {
     (void)unused;
     struct seal seal = make("home", 1, 0, 1);
-    struct chance chance = {5};
     uint8_t nonces[40][12], sealed[GOSSIP_DATAGRAM_MAX];
     uint8_t prefix[8];
     memcpy(prefix, seal.prefix, 8);
     for (int i = 0; i < 40; i++) {
         if (i == 20) seal.counter = UINT32_MAX - 3;
-        assert_true(seal_close(&seal, &crypto, &chance, (const uint8_t *)"x", 1, sealed) > 0);
+        assert_true(seal_close(&seal, &crypto, (const uint8_t *)"x", 1, sealed) > 0);
         memcpy(nonces[i], sealed + 5, 12);
         for (int j = 0; j < i; j++)
             assert_memory_not_equal(nonces[i], nonces[j], 12);

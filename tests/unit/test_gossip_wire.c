@@ -196,7 +196,7 @@ static void mutated_packets_are_counted_and_harm_nothing(void **unused) {
         assert_true(opened > 0);
         size_t size = (size_t)opened;
         mutate(plain, &size, sizeof plain);
-        size = seal_close(&seal, &crypto, &chance, plain, size, sample.bytes);
+        size = seal_close(&seal, &crypto, plain, size, sample.bytes);
         gossip_receive(target, net->now_ms, &sample.source, sample.bytes, size);
         struct gossip_datagram datagram;
         struct gossip_event event;
