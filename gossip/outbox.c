@@ -20,6 +20,11 @@ static bool is_proven(const struct gossip *gossip, const struct packet *packet) 
     return member && member->path_proven && address_equal(&member->path, &packet->to);
 }
 
+/* Its address is not proven. */
+static bool may_reach(struct gossip *gossip, const struct packet *packet, const uint8_t cookie[8], size_t size) {
+    return packet->dial ? strangers_dial(gossip, cookie, true) : strangers_spend(gossip, cookie, size);
+}
+
 /* Written last, so that what it acknowledges is as new as can be. */
 static void put_header(struct gossip *gossip, const struct packet *packet, struct packet_header *header,
                        struct wire_out *out) {
@@ -93,9 +98,7 @@ void packet_end(struct gossip *gossip, struct packet *packet, bool empty) {
         carrier_enqueue(gossip, &packet->to, plain, plain_size);
         return;
     }
-    if (!packet->dial && !is_proven(gossip, packet) &&
-        !strangers_spend(gossip, header.cookie, plain_size + SEAL_OVERHEAD))
-        return;
+    if (!is_proven(gossip, packet) && !may_reach(gossip, packet, header.cookie, plain_size + SEAL_OVERHEAD)) return;
     uint8_t sealed[GOSSIP_DATAGRAM_MAX];
     size_t size = seal_close(&gossip->seal, &gossip->crypto, plain, plain_size, sealed);
     if (size == 0) return;

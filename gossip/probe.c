@@ -160,8 +160,17 @@ void probe_by(struct gossip *gossip, struct member *member, const struct gossip_
     if (member->probe.deadline_ms == NEVER) start(gossip, member);
 }
 
+/* What its address may be sent is used up: that it does not answer says nothing. */
+static bool may_dial(struct gossip *gossip, const struct member *member) {
+    const struct gossip_address to = member_route(member);
+    uint8_t cookie[8];
+    if (member->path_proven || to.family == 0 || to.family == ADDRESS_LINK) return true;
+    cookie_for(gossip, &to, cookie);
+    return strangers_dial(gossip, cookie, false);
+}
+
 static void probe_with(struct gossip *gossip, struct member *member, const struct message *more) {
-    if (member->self) return;
+    if (member->self || !may_dial(gossip, member)) return;
     ping(gossip, member, more);
     if (member->probe.deadline_ms == NEVER) start(gossip, member);
 }
@@ -304,7 +313,7 @@ static uint64_t later_ms(const struct gossip *gossip) {
 
 static void ask_again(struct gossip *gossip, struct member *member) {
     struct probe *probe = &member->probe;
-    if (!probe_may(gossip, 1)) {
+    if (!may_dial(gossip, member) || !probe_may(gossip, 1)) {
         probe->deadline_ms = later_ms(gossip);
         members_changed(gossip, member);
         return;

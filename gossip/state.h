@@ -22,6 +22,7 @@
 #define REMEMBERED_MAX 64u
 #define GROUPS_MAX 4u
 #define SOUGHT_MAX 8u
+#define WHO_PLACES 64u
 #define STRANGERS_MAX 128u /* unproven addresses whose bytes are counted */
 #define UNVERIFIED_MAX                                                                                                 \
     256u               /* members whose token we have not seen; strangers replace one another, never a verified one */
@@ -75,6 +76,7 @@ struct stranger {
     uint8_t cookie[8]; /* of its address */
     bool used;
     uint64_t received, sent, last_ms;
+    uint64_t dials_ms;                 /* what was sent there of our own accord is paid for by then */
     uint64_t prefix;                   /* of the packets from there that echoed its cookie; 0: there was none, */
     uint32_t newest[STRANGER_PACKETS]; /* and the newest counters, with 1 added */
 };
@@ -225,10 +227,11 @@ struct gossip {
     struct gossip_address source;
     uint8_t source_cookie[8];
     bool source_proven;
-    bool greeted;   /* what it is answered may be longer, once */
-    bool proof_due; /* the sender wants ours, or can use it now; it goes behind our token and head */
-    bool authentic; /* the sender is known, and its key has signed that it is at the source */
-    bool over_link; /* the packet came over the sender's link: authentic once the sender is known */
+    bool greeted;    /* what it is answered may be longer, once */
+    bool proof_due;  /* the sender wants ours, or can use it now; it goes behind our token and head */
+    bool authentic;  /* the sender is known, and its key has signed that it is at the source */
+    bool over_link;  /* the packet came over the sender's link: authentic once the sender is known */
+    bool introduced; /* our own key and token are in the reply */
     bool reply_open;
     bool resync;        /* events.c: of some member */
     uint8_t secret[16]; /* of cookies */
@@ -256,6 +259,7 @@ struct gossip {
     struct {
         uint32_t left; /* questions to who_is in this second */
         uint64_t until_ms;
+        uint8_t taken[WHO_PLACES];          /* by strangers, by hash of their IP */
     } who_budget[2];                        /* of strangers, of members */
     struct allowances strangers_allowances; /* of all who have not proved where they are, together */
     size_t bootstrap_count, remembered_count, dial_from;

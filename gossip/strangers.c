@@ -6,6 +6,8 @@
 
 #define AMPLIFICATION 3u
 #define REPLAY_KEEP_MS 60000u /* who starts anew at such an address is a stranger there for so long */
+#define DIAL_MS 1000u         /* once in that time, */
+#define DIALS 32u             /* of which so many may come at once */
 #define WAYS 4u               /* places among which the oldest gives way */
 
 static struct stranger *stranger_of(struct gossip *gossip, const uint8_t cookie[8]) {
@@ -29,6 +31,17 @@ bool strangers_spend(struct gossip *gossip, const uint8_t cookie[8], size_t size
     struct stranger *stranger = stranger_of(gossip, cookie);
     if (stranger->sent + size > AMPLIFICATION * stranger->received) return false;
     stranger->sent += size;
+    return true;
+}
+
+bool strangers_dial(struct gossip *gossip, const uint8_t cookie[8], bool spend) {
+    struct stranger *stranger = stranger_of(gossip, cookie);
+    uint64_t paid_ms = stranger->dials_ms > gossip->now_ms ? stranger->dials_ms : gossip->now_ms;
+    if (paid_ms > gossip->now_ms + (DIALS - 1) * DIAL_MS) return false;
+    if (spend) {
+        stranger->dials_ms = paid_ms + DIAL_MS;
+        stranger->last_ms = gossip->now_ms;
+    }
     return true;
 }
 

@@ -54,6 +54,8 @@ void reply_acknowledge(struct gossip *gossip);
 /* ---- strangers.c: what may be sent to whoever has not proved where it is; by the cookie of its address ---- */
 void strangers_credit(struct gossip *gossip, const uint8_t cookie[8], size_t size); /* so much came from there */
 bool strangers_spend(struct gossip *gossip, const uint8_t cookie[8], size_t size);  /* may so much be sent there? */
+/* May something be sent there of our own accord? Takes it from the measure if spend. */
+bool strangers_dial(struct gossip *gossip, const uint8_t cookie[8], bool spend);
 /* Is the packet newer than any that echoed that cookie? */
 bool strangers_take(struct gossip *gossip, const uint8_t cookie[8], const struct replay_place *place);
 
