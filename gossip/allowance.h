@@ -10,9 +10,10 @@ enum allowance {
     ALLOW_CHECKS,  /* signatures to be checked: 1,000; of all strangers together 500 */
     ALLOW_HEARSAY, /* members that we have never heard of: 500 */
     ALLOW_LISTS,   /* of versions to be compared with ours: 500 */
+    ALLOW_REFUSED, /* tokens brought that are refused: 20, then none is judged. Strangers: identity.c */
     ALLOW_ANSWERS  /* bytes of datagrams in answer to its own: 256 KiB. Over links the link holds it back */
 };
-#define ALLOWANCES 4u
+#define ALLOWANCES 5u
 
 struct allowances {
     uint64_t until_ms;

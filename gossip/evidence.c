@@ -144,7 +144,10 @@ void evidence_answer_older(struct gossip *gossip, struct member *member) {
 static void on_own_head(struct gossip *gossip, const struct head *head, const uint8_t *bytes, size_t size) {
     struct member *self = gossip->self;
     bool ours = size == self->head_size && memcmp(bytes, self->head, size) == 0;
-    bool earlier_head = head->incarnation < self->incarnation && head->sequence <= registry_sequence(self->registry);
+    /* An earlier life in this epoch that has left has the last word in it: nobody takes ours for newer. */
+    bool has_ended = head->leaving && !gossip->own.leaving && !gossip->own.left;
+    bool earlier_head =
+        head->incarnation < self->incarnation && !has_ended && head->sequence <= registry_sequence(self->registry);
     if (ours || head->epoch < self->epoch || (head->epoch == self->epoch && earlier_head)) return;
     if (!proof_may_check(gossip)) return;
     if (!signed_verify(bytes, size, &gossip->crypto, self->public_key)) {
@@ -222,6 +225,11 @@ static void check_head(struct gossip *gossip, struct member *member, const struc
             evidence_answer_older(gossip, member);
         else if (gossip->header && member != gossip->sender)
             rumors_say_had(gossip, member);
+        return;
+    }
+    if (newer && member->leaving && head->epoch == member->epoch && !head->leaving) {
+        /* Who leaves comes back in a higher epoch, with rows that it has to send again. */
+        if (gossip->header) evidence_answer_older(gossip, member);
         return;
     }
     if (!proof_may_check(gossip)) return;

@@ -11,6 +11,7 @@
 #define RENEW_BEFORE_MS 10000u /* a token about to end: is there a newer one? */
 /* Each costs two signature checks, and strangers can make us ask. */
 #define WHO_IS_PER_S 200u
+#define WHO_IS_PER_PLACE_PER_S 50u
 #define WHO_IS_FOR_MEMBERS_PER_S 640u /* of what a member brings: what one roll asks for */
 
 struct message identity_token_of(const struct member *member) {
@@ -22,10 +23,29 @@ struct message identity_token_of(const struct member *member) {
 static uint32_t *who_is_left(struct gossip *gossip) {
     bool member = gossip->authentic;
     if (gossip->now_ms >= gossip->who_budget[member].until_ms) {
+        memset(&gossip->who_budget[member], 0, sizeof gossip->who_budget[member]);
         gossip->who_budget[member].until_ms = gossip->now_ms + 1000;
         gossip->who_budget[member].left = member ? WHO_IS_FOR_MEMBERS_PER_S : WHO_IS_PER_S;
     }
     return &gossip->who_budget[member].left;
+}
+
+/* Nobody takes all of it by garbage: neither a member, nor strangers of one IP, or of one network of IPv6. */
+static bool may_judge(struct gossip *gossip) {
+    uint32_t *left = who_is_left(gossip);
+    if (*left == 0 || !receive_may(gossip, ALLOW_REFUSED, 0)) return false;
+    if (!gossip->authentic && !gossip->over_link && gossip->header) {
+        struct gossip_address place = gossip->source;
+        uint8_t hash[8];
+        place.port = 0;
+        if (place.family == 6) memset(place.ip + 8, 0, 8);
+        cookie_for(gossip, &place, hash);
+        uint8_t *taken = &gossip->who_budget[0].taken[hash[0] % WHO_PLACES];
+        if (*taken == WHO_IS_PER_PLACE_PER_S) return false;
+        ++*taken;
+    }
+    --*left;
+    return true;
 }
 
 static bool is_worth_asking(struct gossip *gossip, const struct member *member) {
@@ -57,7 +77,10 @@ void identity_ask(struct gossip *gossip, struct member *member) {
 void identity_on_who(struct gossip *gossip, const struct member_id *id) {
     const struct member *member = members_find(gossip, id);
     if (!member || !member->known) return;
-    if (member->self) gossip->proof_due = true;
+    if (member->self) {
+        if (gossip->introduced) return; /* in this packet */
+        gossip->introduced = gossip->proof_due = true;
+    }
     if (roll_is_busy(gossip)) return;
     struct message token = identity_token_of(member), vouch = vouch_for(member);
     /* First: with the token, a head that waits for it is looked at, and nobody need be pinged. */
@@ -70,6 +93,7 @@ void identity_on_who(struct gossip *gossip, const struct member_id *id) {
 }
 
 static void refuse(struct gossip *gossip, struct member *member, const uint8_t hash[8], const struct gossip_who *who) {
+    receive_may(gossip, ALLOW_REFUSED, 1);
     member->refused = true;
     memcpy(member->refused_hash, hash, 8);
     members_changed(gossip, member);
@@ -129,9 +153,7 @@ void identity_on_token(struct gossip *gossip, const struct message *message) {
         tell_refused(gossip, member, "your token was refused before, and is the same");
         return;
     }
-    uint32_t *left = who_is_left(gossip);
-    if (*left == 0) return;
-    --*left;
+    if (!may_judge(gossip)) return;
     gossip->crypto.who_is(gossip->crypto.context, message->key, message->bytes, message->size, &who);
     who.reason[sizeof who.reason - 1] = who.name[GOSSIP_NAME_MAX] = '\0';
     member->name_taken = who.allowed && !names_check(gossip, &id, who.name, who.reason);

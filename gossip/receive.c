@@ -23,8 +23,9 @@ static bool asks_for_the_table(const struct gossip *gossip, const struct message
 }
 
 bool receive_may(struct gossip *gossip, enum allowance which, uint32_t amount) {
-    static const uint32_t member_per_s[ALLOWANCES] = {1000, 500, 500, 256u << 10};
-    static const uint32_t strangers_per_s[ALLOWANCES] = {500, 500, 0, UINT32_MAX}; /* outbox.c has a measure for each */
+    static const uint32_t member_per_s[ALLOWANCES] = {1000, 500, 500, 20, 256u << 10};
+    static const uint32_t strangers_per_s[ALLOWANCES] = {500, 500, 0, UINT32_MAX,
+                                                         UINT32_MAX}; /* strangers.c has a measure for each */
     if (!gossip->header) return true;
     if (gossip->authentic)
         return allowances_take(&gossip->sender->allowances, which, amount, member_per_s, gossip->now_ms);
@@ -196,7 +197,7 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
     gossip->header = &header;
     gossip->sender = NULL;
     gossip->authentic = gossip->proof_due = false;
-    gossip->reply_open = gossip->catchup.told = false;
+    gossip->reply_open = gossip->catchup.told = gossip->introduced = false;
     if (!prove_source(gossip)) {
         gossip->header = NULL;
         return;

@@ -23,10 +23,8 @@ static uint8_t life_of(uint64_t prefix) {
 }
 
 static void begin(struct replay *replay, const struct replay_place *place) {
-    *replay = (struct replay){.epoch = place->epoch,
-                              .prefix = place->prefix,
-                              .life = life_of(place->prefix),
-                              .again_ms = replay->again_ms};
+    *replay = (struct replay){
+        .epoch = place->epoch, .prefix = place->prefix, .life = life_of(place->prefix), .again_ms = replay->again_ms};
 }
 
 /* It slept, and its sender may have begun to count anew since (seal.c): within half of all numbers, what is ahead is

@@ -17,7 +17,8 @@ static void listen(struct net *net, int from, int to, uint64_t ms) {
     wire.count = 0;
     while (net->now_ms < until) {
         for (struct net_packet *packet = net->packets; packet; packet = packet->next) {
-            bool is_new = packet->kind == NET_DATAGRAM && packet->from == from && packet->to == to && packet->order > last;
+            bool is_new =
+                packet->kind == NET_DATAGRAM && packet->from == from && packet->to == to && packet->order > last;
             if (is_new && wire.count < KEPT_MAX) wire.packets[wire.count++] = *packet;
         }
         last = net->order - 1;
