@@ -2,6 +2,8 @@
  * day or as long as there is room; what stays then is a grave. */
 #include "gossip/verbs.h"
 
+#include <stdio.h>
+
 #define LOOK_AGAIN_MS 1000u
 #define TELL_AGAIN_MS 60000u
 
@@ -62,6 +64,26 @@ bool holdings_have_room(struct gossip *gossip) {
                     "the registry is full: changes of other brokers are not taken; raise limits.registry_bytes_max");
     }
     return gossip->now_ms >= holdings->look_again_ms;
+}
+
+bool holdings_are_fair(struct gossip *gossip, const struct member *member) {
+    struct holdings *holdings = &gossip->holdings;
+    uint64_t max = gossip->limits.registry_bytes_max;
+    if (holdings->bytes + transfers_bytes(&gossip->transfers) <= max - max / 4) return true;
+    if (bytes_of(member) <= max / (2 * (uint64_t)members_visible_count(gossip))) return true;
+    /* Those that are away give way first. */
+    if (gossip->now_ms >= holdings->unfair_until_ms && longest_hidden(gossip)) return true;
+    holdings->unfair_until_ms = gossip->now_ms + LOOK_AGAIN_MS;
+    if (gossip->now_ms >= holdings->tell_again_ms) {
+        holdings->tell_again_ms = gossip->now_ms + TELL_AGAIN_MS;
+        char text[200];
+        snprintf(text, sizeof text,
+                 "the registry is nearly full: changes of %.63s are not taken, as it has more than its part; raise "
+                 "limits.registry_bytes_max",
+                 member->name);
+        event_plain(gossip, GOSSIP_WARNING, member, member->epoch, 0, text);
+    }
+    return false;
 }
 
 /* ---- graves ---- */

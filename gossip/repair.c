@@ -122,7 +122,7 @@ static void take_entry(struct gossip *gossip, struct member *member, const struc
         gossip->counters.bad_signature++;
         return;
     }
-    if (!holdings_have_room(gossip)) return;
+    if (!holdings_have_room(gossip) || !holdings_are_fair(gossip, member)) return;
     holdings_begin(gossip, member);
     enum registry_result result = transfers_entry(&gossip->transfers, &member->registry, &gossip->rules, entry,
                                                   message->bytes, message->size, &watch);
@@ -247,7 +247,7 @@ void repair_on_chunk(struct gossip *gossip, const struct message *message) {
     if (!member || !member->known || message->version.epoch != member->epoch) return;
     struct event_rows rows = {gossip, member};
     struct registry_watch watch = {event_row, &rows};
-    if (!holdings_have_room(gossip)) return;
+    if (!holdings_have_room(gossip) || !holdings_are_fair(gossip, member)) return;
     holdings_begin(gossip, member);
     enum registry_result result =
         transfers_chunk(&gossip->transfers, &member->registry, &gossip->rules, message, &watch);

@@ -193,6 +193,7 @@ struct ring {
 struct holdings {
     uint64_t bytes;
     uint64_t look_again_ms, tell_again_ms; /* when there is no room: when to look for some, and to tell of it */
+    uint64_t unfair_until_ms;              /* nobody is away whose rows could go */
 };
 
 /* What each packet and each look at the deadlines needs stands together in front: a broker among a thousand in one

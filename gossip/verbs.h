@@ -294,6 +294,8 @@ void holdings_begin(struct gossip *gossip, const struct member *member);
 void holdings_end(struct gossip *gossip, struct member *member);
 /* Is there room for more? Hidden owners' registries go first, the longest hidden ones before others. */
 bool holdings_have_room(struct gossip *gossip);
+/* And may this owner have it? The last quarter is for those with less than half of an even part. */
+bool holdings_are_fair(struct gossip *gossip, const struct member *member);
 /* Lets go of a hidden member's registry; a grave stays. */
 void holdings_bury(struct gossip *gossip, struct member *member);
 /* Lets go of it without one: another epoch begins, or the member itself goes. */

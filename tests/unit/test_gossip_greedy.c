@@ -174,12 +174,42 @@ static void who_asks_the_same_sixty_times_in_a_packet_is_told_once(void **state)
     greed_free(&greed);
 }
 
+/* All of it is legal; there is too little room for so much. */
+static void who_publishes_much_leaves_room_for_the_rows_of_others(void **state) {
+    (void)state;
+    struct net *net = net_new(HONEST + 2, 806);
+    for (int i = 0; i < HONEST; i++) {
+        net->nodes[i].limits.registry_bytes_max = 400000;
+        net_start(net, i);
+    }
+    net_run(net, 3000);
+    struct greed greed = {net, traitor_new(net)};
+    for (uint64_t sequence = 1; sequence <= 1000; sequence++) {
+        uint8_t bytes[MESSAGE_BLOB_MAX];
+        char filter[600];
+        snprintf(filter, sizeof filter, "much/%0500d", (int)sequence);
+        size_t size = traitor_entry(greed.traitor, greed.traitor->as, 1, sequence, filter, false, bytes);
+        greed.traitor->header.sequence = sequence;
+        traitor_say_one(greed.traitor, 0, (struct message){.kind = MESSAGE_ENTRY, .bytes = bytes, .size = size});
+        net_run(net, 10);
+    }
+    struct gossip_counters counters;
+    gossip_read_counters(net->nodes[0].gossip, &counters);
+    assert_in_range(counters.registry_bytes, 280000, 400000); /* or it was not greedy enough */
+    net_row(net, 1, "honest/#", true);
+    net_run(net, 2000);
+    assert_true(net_has_row(net, 0, 1, "honest/#"));
+    assert_non_null(strstr(net->nodes[0].last_text, "more than its part"));
+    greed_free(&greed);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_leaves_has_said_its_last_word_in_that_epoch),
         cmocka_unit_test(an_honest_one_that_left_and_lost_its_disk_is_soon_back),
         cmocka_unit_test(a_member_with_bad_tokens_leaves_a_judge_for_others),
         cmocka_unit_test(strangers_of_one_host_leave_a_judge_for_those_of_another),
+        cmocka_unit_test(who_publishes_much_leaves_room_for_the_rows_of_others),
         cmocka_unit_test(who_asks_the_same_sixty_times_in_a_packet_is_told_once),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
