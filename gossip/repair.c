@@ -82,9 +82,12 @@ void repair_on_want(struct gossip *gossip, const struct message *message) {
     if (member) serve(gossip, member, &message->version);
 }
 
+static bool has_newer_head(const struct version *a, const struct version *b) {
+    return a->epoch > b->epoch || (a->epoch == b->epoch && a->incarnation > b->incarnation);
+}
+
 static bool is_newer(const struct version *a, const struct version *b) {
-    if (a->epoch != b->epoch) return a->epoch > b->epoch;
-    return a->incarnation > b->incarnation || a->sequence > b->sequence;
+    return has_newer_head(a, b) || (a->epoch == b->epoch && a->sequence > b->sequence);
 }
 
 void repair_on_have(struct gossip *gossip, const struct message *message) {
@@ -335,7 +338,8 @@ bool repair_compare(struct gossip *gossip, const struct version *theirs, size_t 
     if (is_newer(theirs, &ours) || !member->known) repair_want(gossip, member, gossip->sender);
     if (!member->known) return member->has_key;
     if (member == gossip->sender && is_mixed(&ours, theirs)) show_owner(gossip, &ours);
-    bool buried = member->state == MEMBER_DOWN && !is_newer(theirs, &ours);
+    /* However far its log has come since: what is dead is its head, and while it is, its rows are not asked for. */
+    bool buried = member->state == MEMBER_DOWN && !has_newer_head(theirs, &ours);
     if (buried) {
         struct message accusation = evidence_accusation_of(member);
         reply_add(gossip, &accusation);

@@ -129,6 +129,34 @@ static void who_is_older_than_what_we_hold_is_told_so_in_the_answer(void **state
     net_free(net);
 }
 
+/* P7: one that holds more rows of the dead is told too, as it may be the only one that can tell the dead: where two
+ * routers lie between the accuser and the accused. */
+static void who_shows_that_the_dead_goes_on_is_told_of_its_death(void **state) {
+    (void)state;
+    struct net *net = net_new_running(3, 445);
+    net_run(net, 1000);
+    net_kill(net, 1);
+    run_until(net, 0, 1, MEMBER_DOWN, 10000);
+    struct gossip_inspected dead = held(net, 0, 1);
+    net_kill(net, 2);
+    struct forger forger = forger_new(net, 0, 2, &net->nodes[2].address);
+    struct version version = {.id = net_id(net, 1), .epoch = dead.epoch, .incarnation = dead.incarnation};
+    struct message list = {.kind = MESSAGE_VERSIONS, .number = digest_bucket_of(&version.id)};
+    memset(list.other.bytes, 0xff, sizeof list.other.bytes);
+    uint8_t record[MESSAGE_VERSION_SIZE];
+    list.bytes = record;
+    list.size = sizeof record;
+    for (unsigned told = 0; told < 3; told++) {
+        assert_int_equal(forger.count[MESSAGE_ACCUSE], told);
+        version.sequence = dead.sequence + 5 * told;
+        version.incarnation = dead.incarnation + told / 2; /* a newer head refutes it */
+        version_store(record, &version);
+        forger_say(&forger, &list);
+    }
+    assert_int_equal(forger.count[MESSAGE_ACCUSE], 2);
+    net_free(net);
+}
+
 /* P24: a clock that jumps back, or one call with another's time: what is planned is planned from the latest time that
  * was ever seen. */
 static void time_that_runs_backwards_changes_nothing(void **state) {
@@ -159,6 +187,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_suspect_is_cleared_by_newer_evidence_only),
         cmocka_unit_test(who_was_declared_dead_comes_back_with_newer_evidence_only),
+        cmocka_unit_test(who_shows_that_the_dead_goes_on_is_told_of_its_death),
         cmocka_unit_test(what_a_member_is_accused_of_comes_with_every_question),
         cmocka_unit_test(hearsay_makes_nobody_alive),
         cmocka_unit_test(who_is_older_than_what_we_hold_is_told_so_in_the_answer),
