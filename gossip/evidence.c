@@ -29,22 +29,34 @@ struct message evidence_accusation_of(const struct member *member) {
     return (struct message){
         .kind = MESSAGE_ACCUSE,
         .version = {.id = member->id, .epoch = member->accused_epoch, .incarnation = member->accused_incarnation},
-        .other = member->accuser,
-        .bytes = member->accusation,
-        .size = member->accusation_signed ? sizeof member->accusation : 0};
+        .other = member_trouble(member)->accuser,
+        .bytes = member_trouble(member)->accusation,
+        .size = member_trouble(member)->accusation_signed ? GOSSIP_SIGNATURE_SIZE : 0};
+}
+
+/* NULL: memory is short. */
+static struct trouble *make_trouble(struct member *member) {
+    if (!member->trouble) member->trouble = calloc(1, sizeof *member->trouble);
+    return member->trouble;
 }
 
 /* Who accused it was right: that costs no credit, so that several deaths in a minute are all believed. */
 static void give_credit_back(struct gossip *gossip, const struct member *dead) {
-    for (size_t i = 0; i < dead->suspicion.accuser_count; i++) {
-        struct member *accuser = members_find(gossip, &dead->suspicion.accusers[i]);
-        for (size_t slot = 0; accuser && slot < ACCUSED_MAX; slot++)
-            if (id_equal(&accuser->accused[slot].id, &dead->id)) accuser->accused[slot].until_ms = 0;
+    const struct suspicion *suspicion = &member_trouble(dead)->suspicion;
+    for (size_t i = 0; i < suspicion->accuser_count; i++) {
+        struct member *accuser = members_find(gossip, &suspicion->accusers[i]);
+        for (size_t slot = 0; accuser && accuser->trouble && slot < ACCUSED_MAX; slot++)
+            if (id_equal(&accuser->trouble->accused[slot].id, &dead->id)) accuser->trouble->accused[slot].until_ms = 0;
     }
 }
 
+static bool is_suspected(const struct member *member) {
+    return member_trouble(member)->suspicion.running;
+}
+
 static void end_suspicion(struct member *member) {
-    member->suspicion.running = false;
+    if (!is_suspected(member)) return;
+    member->trouble->suspicion.running = false;
     probe_stop(member);
 }
 
@@ -61,7 +73,7 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
     bool was_unverified = member->state == MEMBER_UNVERIFIED;
     member->state = state;
     bool visible = member_is_visible(member);
-    if (state != MEMBER_SUSPECT && member->suspicion.running) end_suspicion(member);
+    if (state != MEMBER_SUSPECT) end_suspicion(member);
     member->hearsay_ms = 0;
     if (state == MEMBER_DOWN || state == MEMBER_LEFT) {
         member->down_since_ms = gossip->now_ms;
@@ -163,7 +175,7 @@ static void new_epoch(struct gossip *gossip, struct member *member, const struct
     member->epoch = head->epoch;
     member->known_sequence = 0;
     member->known_incarnation = 0;
-    if (member->suspicion.running) end_suspicion(member);
+    end_suspicion(member);
     holdings_free(gossip, member);
 }
 
@@ -293,21 +305,23 @@ void evidence_take_waiting(struct gossip *gossip, struct member *member) {
  * minute its word counts as nothing. */
 static bool is_credible(struct gossip *gossip, struct member *accuser, const struct member_id *accused) {
     size_t allowed = members_visible_count(gossip) / 20, live = 0, slot = ACCUSED_MAX;
+    struct trouble *trouble = make_trouble(accuser);
+    if (!trouble) return false;
     allowed = allowed < 2 ? 2 : allowed > ACCUSED_MAX ? ACCUSED_MAX : allowed;
     for (size_t i = 0; i < ACCUSED_MAX; i++) {
-        bool fresh = accuser->accused[i].until_ms > gossip->now_ms;
-        if (fresh && id_equal(&accuser->accused[i].id, accused)) {
+        bool fresh = trouble->accused[i].until_ms > gossip->now_ms;
+        if (fresh && id_equal(&trouble->accused[i].id, accused)) {
             /* It was wrong, or it would not say so again: it cries wolf. */
-            if (gossip->now_ms + ACCUSED_KEEP_MS < accuser->accused[i].until_ms + ACCUSED_AGAIN_MS) return false;
-            accuser->accused[i].until_ms = gossip->now_ms + ACCUSED_KEEP_MS;
+            if (gossip->now_ms + ACCUSED_KEEP_MS < trouble->accused[i].until_ms + ACCUSED_AGAIN_MS) return false;
+            trouble->accused[i].until_ms = gossip->now_ms + ACCUSED_KEEP_MS;
             return live < allowed || i < allowed;
         }
         live += fresh;
         if (!fresh && slot == ACCUSED_MAX) slot = i;
     }
     if (live >= allowed) return false;
-    accuser->accused[slot].id = *accused;
-    accuser->accused[slot].until_ms = gossip->now_ms + ACCUSED_KEEP_MS;
+    trouble->accused[slot].id = *accused;
+    trouble->accused[slot].until_ms = gossip->now_ms + ACCUSED_KEEP_MS;
     return true;
 }
 
@@ -315,26 +329,27 @@ static bool is_credible(struct gossip *gossip, struct member *accuser, const str
  */
 static bool is_news(const struct member *member, const struct member_id *accuser) {
     if (!member_is_visible(member)) return false;
-    return member->state != MEMBER_SUSPECT || suspicion_lacks(&member->suspicion, accuser);
+    return member->state != MEMBER_SUSPECT || suspicion_lacks(&member_trouble(member)->suspicion, accuser);
 }
 
 /* Kept with its signature, so that it can be passed on. */
 static void keep_accusation(struct gossip *gossip, struct member *member, const struct message *word) {
+    struct trouble *trouble = member->trouble;
     member->accused_epoch = member->epoch;
     member->accused_incarnation = member->incarnation;
-    member->accuser = word ? word->other : gossip->self->id;
-    member->accusation_signed = word && word->size == sizeof member->accusation;
+    trouble->accuser = word ? word->other : gossip->self->id;
+    trouble->accusation_signed = word && word->size == sizeof trouble->accusation;
     if (!word)
         witness_accuse(gossip, member);
-    else if (member->accusation_signed)
-        memcpy(member->accusation, word->bytes, sizeof member->accusation);
+    else if (trouble->accusation_signed)
+        memcpy(trouble->accusation, word->bytes, sizeof trouble->accusation);
 }
 
 void evidence_suspect(struct gossip *gossip, struct member *member, const struct message *word) {
     const struct member_id *accuser = word ? &word->other : &gossip->self->id;
-    if (!member_is_visible(member)) return;
+    if (!member_is_visible(member) || !make_trouble(member)) return; /* the next probe fails too */
     if (member->state == MEMBER_SUSPECT) {
-        bool confirmed = suspicion_confirm(&member->suspicion, accuser);
+        bool confirmed = suspicion_confirm(&member->trouble->suspicion, accuser);
         members_changed(gossip, member); /* it lasts less long */
         if (confirmed && !word) {
             keep_accusation(gossip, member, NULL);
@@ -344,7 +359,7 @@ void evidence_suspect(struct gossip *gossip, struct member *member, const struct
     }
     keep_accusation(gossip, member, word);
     gossip->counters.suspicions++;
-    suspicion_start(&member->suspicion, gossip->now_ms, accuser);
+    suspicion_start(&member->trouble->suspicion, gossip->now_ms, accuser);
     evidence_set_state(gossip, member, MEMBER_SUSPECT);
     probe_suspect(gossip, member);
     rumors_accusation(gossip, member);
@@ -393,20 +408,20 @@ static uint32_t suspicion_min_ms(const struct gossip *gossip, const struct membe
 }
 
 static bool has_answered(const struct member *member) {
-    return member->heard_ms != NEVER && member->heard_ms > member->suspicion.started_ms;
+    return member->heard_ms != NEVER && member->heard_ms > member_trouble(member)->suspicion.started_ms;
 }
 
 /* Nobody dies whom we have not asked often enough ourselves, unless we cannot ask. */
 static uint64_t suspicion_ends_ms(const struct gossip *gossip, const struct member *member) {
     uint32_t min_ms = suspicion_min_ms(gossip, member);
-    uint64_t due_ms = suspicion_deadline_ms(&member->suspicion, min_ms, members_visible_count(gossip));
-    uint64_t sure_ms =
-        earlier(member->probe.sure_ms, member->suspicion.started_ms + (uint64_t)SUSPICION_LONGEST * min_ms);
+    const struct suspicion *suspicion = &member_trouble(member)->suspicion;
+    uint64_t due_ms = suspicion_deadline_ms(suspicion, min_ms, members_visible_count(gossip));
+    uint64_t sure_ms = earlier(member->probe.sure_ms, suspicion->started_ms + (uint64_t)SUSPICION_LONGEST * min_ms);
     return has_answered(member) || due_ms > sure_ms ? due_ms : sure_ms;
 }
 
 static void tick_suspect(struct gossip *gossip, struct member *member, bool in_partition) {
-    struct suspicion *suspicion = &member->suspicion;
+    struct suspicion *suspicion = &member->trouble->suspicion;
     if (gossip->now_ms < suspicion_ends_ms(gossip, member)) return;
     /* It answered us since: whatever others see, it lives. The accusation is told again, since whoever should have
      * heard it may have been out of reach, and only its refutation ends it. */
@@ -424,7 +439,7 @@ static void tick_suspect(struct gossip *gossip, struct member *member, bool in_p
 }
 
 bool evidence_tick(struct gossip *gossip, struct member *member) {
-    if (member->state == MEMBER_SUSPECT && member->suspicion.running)
+    if (member->state == MEMBER_SUSPECT && is_suspected(member))
         tick_suspect(gossip, member, probe_in_partition(gossip));
     if (member->hearsay_ms != 0 && gossip->now_ms >= member->hearsay_ms) ask_hearsay(gossip, member);
     if (member->state == MEMBER_UNVERIFIED)
@@ -437,9 +452,7 @@ bool evidence_tick(struct gossip *gossip, struct member *member) {
 
 static uint64_t state_deadline_ms(const struct gossip *gossip, const struct member *member) {
     switch (member->state) {
-    case MEMBER_SUSPECT:
-        if (!member->suspicion.running) return NEVER;
-        return suspicion_ends_ms(gossip, member);
+    case MEMBER_SUSPECT: return is_suspected(member) ? suspicion_ends_ms(gossip, member) : NEVER;
     case MEMBER_UNVERIFIED: return member->has_key ? NEVER : member->made_ms + UNVERIFIED_KEEP_MS;
     case MEMBER_DOWN:
     case MEMBER_LEFT: return member->registry ? member->down_since_ms + gossip->limits.down_keep_ms : NEVER;
@@ -455,9 +468,10 @@ uint64_t evidence_deadline_ms(const struct gossip *gossip, const struct member *
 void evidence_restart_suspicions(struct gossip *gossip) {
     struct member *member;
     for (size_t i = 0; (member = members_suspect(gossip, i)); i++) {
-        if (!member->suspicion.running) continue;
-        struct member_id accuser = member->suspicion.accusers[0];
-        suspicion_start(&member->suspicion, gossip->now_ms, &accuser);
+        if (!is_suspected(member)) continue;
+        struct suspicion *suspicion = &member->trouble->suspicion;
+        struct member_id accuser = suspicion->accusers[0];
+        suspicion_start(suspicion, gossip->now_ms, &accuser);
         members_changed(gossip, member);
     }
 }

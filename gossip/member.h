@@ -66,6 +66,18 @@ struct waiting_head {
     uint8_t bytes[HEAD_SIZE_MAX];
 };
 
+/* evidence.c: suspicion of a member, and by it. Few have any. */
+struct trouble {
+    struct suspicion suspicion;
+    struct member_id accuser;
+    bool accusation_signed;
+    uint8_t accusation[GOSSIP_SIGNATURE_SIZE]; /* by the accuser; of accused_epoch and accused_incarnation */
+    struct {
+        struct member_id id;
+        uint64_t until_ms;
+    } accused[ACCUSED_MAX]; /* by this member */
+};
+
 /* What each packet needs stands in front. */
 struct member {
     struct member_id id;
@@ -114,10 +126,7 @@ struct member {
 
     uint64_t accused_epoch, accused_incarnation; /* the highest at which it was suspected */
     uint64_t down_epoch, down_incarnation;       /* the highest at which we held it dead */
-    struct member_id accuser;
-    bool accusation_signed;
-    uint8_t accusation[GOSSIP_SIGNATURE_SIZE]; /* by the accuser; of the words above */
-    const uint8_t *head;                       /* of said */
+    const uint8_t *head;                         /* of said */
     size_t head_size;
     uint64_t ring; /* the key ring it uses: number and mark (ring.c) */
     uint8_t ring_mark[8];
@@ -145,28 +154,19 @@ struct member {
     const char *name;                  /* GOSSIP_NAME_MAX + 1 bytes, of who; empty when it is not known */
     struct waiting_head *waiting_head; /* not checked yet, as its key is not known; NULL: none */
 
-    uint64_t greeted_epoch; /* receive.c: 0, or above the one that is known */
-    struct replay replay;   /* of its packets from its path */
-    struct suspicion suspicion;
-    /* suspicion by this member of others */
-    struct {
-        struct member_id id;
-        uint64_t until_ms;
-    } accused[ACCUSED_MAX];
+    uint64_t greeted_epoch;  /* receive.c: 0, or above the one that is known */
+    struct trouble *trouble; /* NULL: none */
+    struct replay replay;    /* of its packets from its path */
 };
-
-#define QUIET_PLACE_MAX 0x1fffffffu /* what its bits hold: more members than there can be */
 
 /* quiet.c: a member with whom nothing is going on. */
 struct quiet {
     union {
-        struct who *who;
+        struct portrait *portrait;
         struct member *awake;
     };
-    struct statement *said;
-    struct registry *registry;
-    uint64_t known_sequence;
     uint8_t echo[8];
+    uint32_t known_sequence;
     uint32_t known_incarnation : 24;
     uint32_t life : 8; /* of replay.h */
     uint32_t heard;    /* in QUIET_TICK_MS */
@@ -174,15 +174,26 @@ struct quiet {
     uint32_t place : 29;
     bool is_awake : 1; /* all that is known of it is in *awake, and besides the place nothing is here */
     bool path_proven : 1, fresh : 1;
+    uint32_t told_at : 16; /* 1 + place among those with something to tell, which is: */
+    uint32_t head_sends : 6, head_had : 2, entry_sends : 6, entry_had : 2;
 };
+
+#define QUIET_PLACE_MAX 0x1fffffffu /* what its bits hold: more members than there can be */
+#define QUIET_KNOWN_MAX 0xffffffu
+#define QUIET_TOLD_MAX 0xffffu
+#define QUIET_SENDS_MAX 63u
+#define QUIET_HAD_MAX 3u /* more is as good as this (rumors.c) */
 
 #define MEMBERS_CHUNK 64u
 #define MEMBERS_RECENT 8u /* a power of two */
 struct members {
     struct quiet **chunks; /* MEMBERS_CHUNK each, by number */
     size_t chunk_count;
-    uint32_t free;                           /* 1 + number, a list by quiet.place; 0: none */
-    uint32_t *awake;                         /* numbers */
+    uint32_t free; /* 1 + number, a list by quiet.place; 0: none */
+    struct awake {
+        struct member *member;
+        uint64_t not_before_ms; /* till then it does not sleep anyhow */
+    } * awake;
     uint32_t awake_count, awake_room, tired; /* the next one that may go to sleep */
     struct member *spare;                    /* some records of those who went */
     uint32_t spare_count;
@@ -190,8 +201,8 @@ struct members {
     uint32_t *places; /* numbers, in parts */
     uint32_t part_end[PART_COUNT];
     size_t count, room;
-    uint32_t *told; /* numbers of those with something to tell; they are awake */
-    uint32_t told_count;
+    uint32_t *told; /* numbers of those with something to tell */
+    uint32_t told_count, told_room;
     size_t unverified;
     uint32_t changes; /* of who is alive */
     struct {
@@ -256,7 +267,7 @@ uint32_t members_absent_count(const struct gossip *gossip);
 struct member *members_next_to_ask(struct gossip *gossip);
 /* Those with something to tell. */
 uint32_t members_told_count(const struct gossip *gossip);
-struct member *members_told(struct gossip *gossip, size_t index);
+struct member *members_told(struct gossip *gossip, size_t index); /* NULL: memory is short */
 struct member *members_of_timer(struct timer *timer);
 /* The earliest of its deadlines. */
 uint64_t member_deadline_ms(const struct gossip *gossip, const struct member *member);
@@ -268,6 +279,12 @@ static inline bool id_equal(const struct member_id *a, const struct member_id *b
     memcpy(left, a, sizeof left);
     memcpy(right, b, sizeof right);
     return ((left[0] ^ right[0]) | (left[1] ^ right[1])) == 0;
+}
+
+/* What is known of suspicion of it and by it; nothing, when it has none. */
+static inline const struct trouble *member_trouble(const struct member *member) {
+    static const struct trouble none;
+    return member->trouble ? member->trouble : &none;
 }
 
 /* More others than own news goes to directly (limits.eager_members_max), as far as is known. */
@@ -296,7 +313,7 @@ struct member *members_predecessor(struct gossip *gossip);
 struct member *quiet_rise(struct gossip *gossip, uint32_t number); /* a new record; NULL when memory is short */
 void quiet_drop(struct gossip *gossip, struct member *member);
 struct member *quiet_wake(struct gossip *gossip, uint32_t number); /* NULL when memory is short */
-void quiet_read(const struct gossip *gossip, const struct quiet *quiet, uint32_t number, struct member *out);
+void quiet_read(const struct quiet *quiet, uint32_t number, struct member *out);
 /* At the end of a call: who has nothing to do, beyond limits.awake_max, goes to sleep. Pointers to members end. */
 void quiet_settle(struct gossip *gossip);
 struct quiet *quiet_of(const struct members *members, uint32_t number);

@@ -18,13 +18,13 @@ struct member *members_wake_at(struct gossip *gossip, uint32_t number) {
 static const struct member *look(const struct gossip *gossip, uint32_t number, struct member *copy) {
     const struct quiet *quiet = quiet_of(&gossip->members, number);
     if (quiet->is_awake) return quiet->awake;
-    quiet_read(gossip, quiet, number, copy);
+    quiet_read(quiet, number, copy);
     return copy;
 }
 
 const struct member_id *members_id_at(const struct members *members, uint32_t number) {
     const struct quiet *quiet = quiet_of(members, number);
-    return quiet->is_awake ? &quiet->awake->id : &quiet->who->id;
+    return quiet->is_awake ? &quiet->awake->id : &quiet->portrait->id;
 }
 
 static const struct member_id *id_of(const void *context, uint32_t number) {
@@ -73,7 +73,7 @@ const struct member *members_look_for(const struct gossip *gossip, const struct 
 }
 
 struct member *members_awake(const struct gossip *gossip, size_t index) {
-    return quiet_of(&gossip->members, gossip->members.awake[index])->awake;
+    return gossip->members.awake[index].member;
 }
 
 size_t members_place(const struct gossip *gossip, const struct member *member) {
@@ -240,18 +240,39 @@ static bool should_be_told(const struct member *member) {
     return (member->known || member->self) && (rumor->head_sends || rumor->entry_sends || rumor->accuse_sends);
 }
 
+static bool reserve_told(struct members *members) {
+    if (members->told_count < members->told_room) return true;
+    uint32_t room = members->told_room + members->told_room / 2 + 16;
+    uint32_t *told = realloc(members->told, room * sizeof *told);
+    if (!told) return false;
+    members->told = told;
+    members->told_room = room;
+    return true;
+}
+
+static void set_told_at(struct members *members, uint32_t number, uint32_t told_at) {
+    struct quiet *quiet = quiet_of(members, number);
+    if (quiet->is_awake)
+        quiet->awake->told_at = told_at;
+    else
+        quiet->told_at = told_at & QUIET_TOLD_MAX;
+}
+
+/* Short of memory it is not told: who lacks it compares some day. */
 static void list_told(struct members *members, struct member *member) {
     bool told = should_be_told(member);
     if (told == (member->told_at > 0)) return;
-    if (told) {
+    if (told && !reserve_told(members)) {
+        member->rumor = (struct rumor){0};
+    } else if (told) {
         members->told[members->told_count] = member->number;
         member->told_at = ++members->told_count;
-        return;
+    } else {
+        uint32_t last = members->told[--members->told_count];
+        members->told[member->told_at - 1] = last;
+        set_told_at(members, last, member->told_at);
+        member->told_at = 0;
     }
-    uint32_t last = members->told[--members->told_count];
-    members->told[member->told_at - 1] = last;
-    quiet_of(members, last)->awake->told_at = member->told_at;
-    member->told_at = 0;
 }
 
 uint32_t members_told_count(const struct gossip *gossip) {
@@ -302,7 +323,7 @@ static const char *member_fault(const struct gossip *gossip, uint32_t place, str
         if (!there || member->name_hash != member->who->name_hash) return "a name is not the member's";
         if (names_free(gossip, member->name, &(struct member_id){{0}})) return "a member is not found by its name";
     }
-    if (quiet->is_awake && members->awake[member->awake_at] != number) return "who is awake is not listed";
+    if (quiet->is_awake && members->awake[member->awake_at].member != member) return "who is awake is not listed";
     return NULL;
 }
 
@@ -356,7 +377,7 @@ static bool add_chunk(struct members *members) {
 }
 
 static bool reserve(struct members *members) {
-    if (!members->free && !add_chunk(members)) return false;
+    if (!members->free && (members->count >= QUIET_PLACE_MAX - MEMBERS_CHUNK || !add_chunk(members))) return false;
     if (members->count < members->room) return true;
     size_t room = members->room + members->room / 4 + 16;
     uint32_t *places = realloc(members->places, room * sizeof *places);
@@ -457,11 +478,15 @@ void members_free(struct gossip *gossip) {
     struct members *members = &gossip->members;
     for (size_t place = 0; place < members->count; place++) {
         const struct quiet *quiet = quiet_of(members, members->places[place]);
-        who_unref(quiet->is_awake ? quiet->awake->who : quiet->who);
-        statement_unref(quiet->is_awake ? quiet->awake->said : quiet->said);
-        registry_unref(quiet->is_awake ? quiet->awake->registry : quiet->registry);
-        if (!quiet->is_awake) continue;
+        if (!quiet->is_awake) {
+            portrait_unref(quiet->portrait);
+            continue;
+        }
+        who_unref(quiet->awake->who);
+        statement_unref(quiet->awake->said);
+        registry_unref(quiet->awake->registry);
         free(quiet->awake->waiting_head);
+        free(quiet->awake->trouble);
         free(quiet->awake);
     }
     while (members->spare) {

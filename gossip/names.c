@@ -8,7 +8,7 @@
 
 static uint32_t hash_at(const struct gossip *gossip, uint32_t slot) {
     const struct quiet *quiet = quiet_of(&gossip->members, gossip->names.slots[slot] - 1);
-    return quiet->is_awake ? quiet->awake->name_hash : quiet->who->name_hash;
+    return quiet->is_awake ? quiet->awake->name_hash : quiet->portrait->who->name_hash;
 }
 
 static void put(struct gossip *gossip, uint32_t number, uint32_t hash) {
@@ -29,7 +29,8 @@ static bool reserve(struct gossip *gossip) {
     for (uint32_t slot = 0; slot < before.size; slot++) {
         if (before.slots[slot] == 0) continue;
         const struct quiet *quiet = quiet_of(&gossip->members, before.slots[slot] - 1);
-        put(gossip, before.slots[slot] - 1, quiet->is_awake ? quiet->awake->name_hash : quiet->who->name_hash);
+        put(gossip, before.slots[slot] - 1,
+            quiet->is_awake ? quiet->awake->name_hash : quiet->portrait->who->name_hash);
     }
     free(before.slots);
     return true;

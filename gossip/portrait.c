@@ -95,3 +95,59 @@ struct statement *statement_new(struct gossip_shared *pool, const struct head *h
 void statement_unref(struct statement *said) {
     if (said && shared_unref(&said->shared)) free(said);
 }
+
+static uint64_t hash_of_parts(const struct portrait *want) {
+    uint64_t hash = 0, parts[] = {(uintptr_t)want->who, (uintptr_t)want->said, (uintptr_t)want->registry};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        hash = (hash ^ parts[i]) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 32; /* neighbours in memory, and multiples of 16 */
+    }
+    return hash;
+}
+
+static bool is_portrait(const struct shared *shared, const void *wanted) {
+    const struct portrait *portrait = (const struct portrait *)shared, *want = wanted;
+    return portrait->who == want->who && portrait->said == want->said && portrait->registry == want->registry;
+}
+
+static void let_go_of_parts(struct who *who, struct statement *said, struct registry *registry) {
+    who_unref(who);
+    statement_unref(said);
+    registry_unref(registry);
+}
+
+struct portrait *portrait_take(struct gossip_shared *pool, struct who *who, struct statement *said,
+                               struct registry *registry) {
+    struct portrait want = {.id = who->id, .who = who, .said = said, .registry = registry};
+    uint64_t hash = hash_of_parts(&want);
+    struct portrait *portrait = (struct portrait *)shared_find(pool, SHARED_PORTRAIT, hash, is_portrait, &want);
+    if (portrait) {
+        let_go_of_parts(who, said, registry);
+        return portrait;
+    }
+    portrait = malloc(sizeof *portrait);
+    if (!portrait) return NULL;
+    *portrait = want;
+    shared_init(&portrait->shared, SHARED_PORTRAIT, hash);
+    shared_offer(pool, &portrait->shared);
+    return portrait;
+}
+
+void portrait_give(struct portrait *portrait, struct who **who, struct statement **said, struct registry **registry) {
+    *who = portrait->who;
+    *said = portrait->said;
+    *registry = portrait->registry;
+    if (shared_unref(&portrait->shared)) {
+        free(portrait);
+        return;
+    }
+    shared_ref(&portrait->who->shared);
+    shared_ref(&portrait->said->shared);
+    if (portrait->registry) shared_ref(&portrait->registry->shared);
+}
+
+void portrait_unref(struct portrait *portrait) {
+    if (!shared_unref(&portrait->shared)) return;
+    let_go_of_parts(portrait->who, portrait->said, portrait->registry);
+    free(portrait);
+}

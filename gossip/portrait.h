@@ -1,10 +1,9 @@
-/* Who a member is, and the last it said of itself: what does not change until it says something newer. Counted, and
- * shared by all gossips of one pool (shared.h). */
+/* Who a member is, the last it said of itself, and what it has published: what does not change until it says something
+ * newer. Counted, and shared by all gossips of one pool (shared.h). */
 #ifndef GOSSIP_PORTRAIT_H
 #define GOSSIP_PORTRAIT_H
 
-#include "gossip/shared.h"
-#include "gossip/signed.h"
+#include "gossip/registry.h"
 
 /* Checked by who_is. */
 struct who {
@@ -29,6 +28,15 @@ struct statement {
     uint8_t bytes[];
 };
 
+/* All that many know alike of one member. */
+struct portrait {
+    struct shared shared;
+    struct member_id id;
+    struct who *who;
+    struct statement *said;
+    struct registry *registry; /* NULL: nothing published */
+};
+
 uint32_t name_hash(const char *name); /* never 0 */
 /* With one reference, new or found; NULL: no memory. */
 struct who *who_new(struct gossip_shared *pool, const struct member_id *id,
@@ -37,5 +45,11 @@ struct who *who_new(struct gossip_shared *pool, const struct member_id *id,
 void who_unref(struct who *who); /* NULL is fine */
 struct statement *statement_new(struct gossip_shared *pool, const struct head *head, const uint8_t *bytes, size_t size);
 void statement_unref(struct statement *said); /* NULL is fine */
+/* With one reference, new or found; it takes over the caller's to what it is made of, unless it is NULL: no memory. */
+struct portrait *portrait_take(struct gossip_shared *pool, struct who *who, struct statement *said,
+                               struct registry *registry);
+/* Gives a reference to each of its parts in exchange for the one to it. */
+void portrait_give(struct portrait *portrait, struct who **who, struct statement **said, struct registry **registry);
+void portrait_unref(struct portrait *portrait);
 
 #endif

@@ -298,7 +298,7 @@ static uint64_t gap_ms(const struct gossip *gossip, const struct member *member)
     if (member->probe.rtt_ms > gap && member->probe.rtt_ms < answer) gap = member->probe.rtt_ms;
     if (member->state != MEMBER_SUSPECT) return patience(gossip, gap) + 1;
     uint64_t slow = gossip->limits.probe_interval_ms / 3 + 1;
-    uint64_t due = member->suspicion.started_ms + gossip->limits.suspicion_min_ms;
+    uint64_t due = member_trouble(member)->suspicion.started_ms + gossip->limits.suspicion_min_ms;
     uint64_t left = due > gossip->now_ms + answer ? due - gossip->now_ms - answer : 0, doubt = member->probe.doubt;
     if (doubt >= DOUBT_DOWN) return slow;
     uint64_t even = left * ping_doubt(gossip, member) / (DOUBT_DOWN - doubt);

@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOKED_AT 8u /* members that one call may put to sleep, when far too many are awake */
+#define LOOKED_AT 8u /* members that one call may put to sleep when far too many are awake, or pass over */
 #define QUIET_TICK_MS 16u
-#define QUIET_KNOWN_MAX 0xffffffu
+#define ASKED_KEEP_MS 1000u /* an answer is at hand as long as this */
+#define TRY_AGAIN_MS 100u
 #define SPARE_MAX 8u
 #define FOLLOWED_OFTEN_MS 1000u /* once or twice is what everybody is who was vouched for */
 #define FOLLOWED_KEEP_MS 300000u
@@ -40,12 +41,9 @@ static bool reserve(struct gossip *gossip) {
     if (!timers_reserve(&gossip->timers, members->awake_count + 1)) return false;
     if (members->awake_count == members->awake_room) {
         uint32_t room = members->awake_room + members->awake_room / 2 + 16;
-        uint32_t *awake = realloc(members->awake, room * sizeof *awake);
+        struct awake *awake = realloc(members->awake, room * sizeof *awake);
         if (!awake) return false;
         members->awake = awake;
-        uint32_t *told = realloc(members->told, room * sizeof *told);
-        if (!told) return false;
-        members->told = told;
         members->awake_room = room;
     }
     if (!members->spare) {
@@ -63,17 +61,18 @@ struct member *quiet_rise(struct gossip *gossip, uint32_t number) {
     members->spare_count--;
     begin(member, number);
     member->awake_at = members->awake_count;
-    members->awake[members->awake_count++] = number;
+    members->awake[members->awake_count++] = (struct awake){member, 0};
     return member;
 }
 
 void quiet_drop(struct gossip *gossip, struct member *member) {
     struct members *members = &gossip->members;
     members_forget_recent(members, member);
-    assert(member->timer.at == 0 && member->told_at == 0 && !member->waiting_head);
-    uint32_t last = members->awake[--members->awake_count];
+    free(member->trouble);
+    assert(member->timer.at == 0 && !member->waiting_head);
+    struct awake last = members->awake[--members->awake_count];
     members->awake[member->awake_at] = last;
-    quiet_of(members, last)->awake->awake_at = member->awake_at;
+    last.member->awake_at = member->awake_at;
     if (members->spare_count >= SPARE_MAX) {
         free(member);
         return;
@@ -85,48 +84,54 @@ void quiet_drop(struct gossip *gossip, struct member *member) {
 
 /* ---- waking ---- */
 
-static void read(const struct gossip *gossip, const struct quiet *quiet, struct member *out) {
-    out->id = quiet->who->id;
+/* But for what the portrait is made of, which the caller has references to, or borrows. */
+static void read(const struct quiet *quiet, struct member *out) {
+    out->id = out->who->id;
     out->state = MEMBER_ALIVE;
     out->part = PART_ALIVE_TO_ASK;
     out->known = out->has_key = out->visible_told = true;
-    out->who = quiet->who;
-    out->name_hash = quiet->who->name_hash;
-    out->public_key = quiet->who->public_key;
-    out->name = quiet->who->name;
-    out->token = quiet->who->token;
-    out->token_size = quiet->who->token_size;
-    out->said = quiet->said;
-    out->head = quiet->said->bytes;
-    out->head_size = quiet->said->size;
-    out->epoch = quiet->said->epoch;
-    out->incarnation = quiet->said->incarnation;
-    out->address = quiet->said->address;
-    out->ring = quiet->said->ring;
-    memcpy(out->ring_mark, quiet->said->ring_mark, sizeof out->ring_mark);
+    out->name_hash = out->who->name_hash;
+    out->public_key = out->who->public_key;
+    out->name = out->who->name;
+    out->token = out->who->token;
+    out->token_size = out->who->token_size;
+    out->head = out->said->bytes;
+    out->head_size = out->said->size;
+    out->epoch = out->said->epoch;
+    out->incarnation = out->said->incarnation;
+    out->address = out->said->address;
+    out->ring = out->said->ring;
+    memcpy(out->ring_mark, out->said->ring_mark, sizeof out->ring_mark);
     out->heard_ms = quiet->heard == UINT32_MAX ? NEVER : (uint64_t)quiet->heard * QUIET_TICK_MS;
     out->fresh_epoch = quiet->fresh ? out->epoch : 0;
-    out->path = quiet->said->address;
+    out->path = out->said->address;
     out->path_proven = quiet->path_proven;
     memcpy(out->echo, quiet->echo, sizeof out->echo);
     replay_wake(&out->replay, out->epoch, (uint8_t)quiet->life, quiet->newest);
     out->known_sequence = out->sent_sequence = quiet->known_sequence;
     out->known_incarnation = quiet->known_incarnation;
-    out->registry = quiet->registry;
+    out->told_at = quiet->told_at;
+    out->rumor = (struct rumor){.head_sends = quiet->head_sends,
+                                .entry_sends = quiet->entry_sends,
+                                .head_had = quiet->head_had,
+                                .entry_had = quiet->entry_had};
     out->counted = (struct counted){true, repair_version_of(out)};
-    (void)gossip;
 }
 
-void quiet_read(const struct gossip *gossip, const struct quiet *quiet, uint32_t number, struct member *out) {
+void quiet_read(const struct quiet *quiet, uint32_t number, struct member *out) {
     begin(out, number);
-    read(gossip, quiet, out);
+    out->who = quiet->portrait->who;
+    out->said = quiet->portrait->said;
+    out->registry = quiet->portrait->registry;
+    read(quiet, out);
 }
 
 struct member *quiet_wake(struct gossip *gossip, uint32_t number) {
     struct quiet *quiet = quiet_of(&gossip->members, number);
     struct member *member = quiet_rise(gossip, number);
     if (!member) return NULL;
-    read(gossip, quiet, member);
+    portrait_give(quiet->portrait, &member->who, &member->said, &member->registry);
+    read(quiet, member);
     quiet->awake = member;
     quiet->is_awake = true;
     return member;
@@ -138,27 +143,25 @@ static bool is_newer(const struct member *member, uint64_t epoch, uint64_t incar
     return member->epoch > epoch || (member->epoch == epoch && member->incarnation > incarnation);
 }
 
-/* Takes out of the copy what has no more use. False: something is still of use. */
-static bool forget_the_past(uint64_t now_ms, struct member *copy) {
+/* Takes out of the copy what has no more use. False: something is still of use, for so long as is known. */
+static bool forget_the_past(uint64_t now_ms, struct member *copy, uint64_t *until_ms) {
     uint64_t *const times[] = {&copy->refused_event_ms, &copy->refused_told_ms,     &copy->refused_us_ms,
                                &copy->who_asked_ms,     &copy->evidence_sent_ms,    &copy->head_told_ms,
                                &copy->prove_ms,         &copy->allowances.until_ms, &copy->want_ms,
                                &copy->hint_ms};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
-        if (*times[i] > now_ms) return false;
+        if (*times[i] > now_ms) {
+            *until_ms = *times[i];
+            return false;
+        }
         *times[i] = 0;
     }
     if (copy->follow_gap_ms > FOLLOWED_OFTEN_MS && now_ms < copy->follow_ms + FOLLOWED_KEEP_MS) return false;
     copy->follow_ms = copy->follow_gap_ms = 0;
     for (size_t i = 0; i < ACCUSED_MAX; i++)
-        if (copy->accused[i].until_ms > now_ms) return false;
-    memset(copy->accused, 0, sizeof copy->accused);
-    if (is_newer(copy, copy->accused_epoch, copy->accused_incarnation)) {
+        if (member_trouble(copy)->accused[i].until_ms > now_ms) return false;
+    if (is_newer(copy, copy->accused_epoch, copy->accused_incarnation))
         copy->accused_epoch = copy->accused_incarnation = 0;
-        memset(&copy->accuser, 0, sizeof copy->accuser);
-        memset(copy->accusation, 0, sizeof copy->accusation);
-        copy->accusation_signed = false;
-    }
     if (is_newer(copy, copy->down_epoch, copy->down_incarnation)) copy->down_epoch = copy->down_incarnation = 0;
     copy->greeted_epoch = 0;
     copy->made_ms = copy->down_since_ms = copy->wanted_above = 0;
@@ -166,6 +169,7 @@ static bool forget_the_past(uint64_t now_ms, struct member *copy) {
     memset(copy->allowances.left, 0, sizeof copy->allowances.left);
     copy->resends = 0;
     copy->sent_sequence = copy->known_sequence;
+    copy->trouble = NULL;
     return true;
 }
 
@@ -184,47 +188,66 @@ static void take_over(struct member *copy, const struct member *woken) {
     memcpy(&copy->counted, &woken->counted, sizeof copy->counted);
     memcpy(&copy->probe, &woken->probe, sizeof copy->probe);
     memcpy(&copy->rumor, &woken->rumor, sizeof copy->rumor);
-    memcpy(&copy->suspicion, &woken->suspicion, sizeof copy->suspicion);
     memcpy(&copy->way, &woken->way, sizeof copy->way);
     memcpy(&copy->replay, &woken->replay, sizeof copy->replay);
     memset(copy->refused_hash, 0, sizeof copy->refused_hash);
 }
 
-static bool has_nothing_to_do(const struct gossip *gossip, const struct member *member) {
-    bool idle = member->timer.at == 0 && member->told_at == 0 && member->probe.deadline_ms == NEVER &&
-                member->probe.number == 0 && gossip->now_ms > member->probe.sent_ms + 1000;
+static bool has_nothing_to_do(const struct member *member) {
+    const struct rumor *rumor = &member->rumor;
+    bool idle = member->timer.at == 0 && member->probe.deadline_ms == NEVER && member->probe.number == 0;
+    bool little = member->told_at <= QUIET_TOLD_MAX && rumor->accuse_sends == 0 &&
+                  rumor->head_sends <= QUIET_SENDS_MAX && rumor->entry_sends <= QUIET_SENDS_MAX;
     bool plain = member->who && member->said && member->token && member->state == MEMBER_ALIVE && member->known &&
                  !member->self && way_is_plain(&member->way) && !member->waiting_head;
-    return idle && plain && member->fresh_epoch <= member->epoch &&
+    return idle && little && plain && member->fresh_epoch <= member->epoch &&
            (!member->path_proven || address_equal(&member->path, &member->address)) &&
            address_equal(&member->said->address, &member->address) && member->address.family != 0 &&
-           member->known_incarnation <= QUIET_KNOWN_MAX &&
+           member->known_incarnation <= QUIET_KNOWN_MAX && member->known_sequence <= UINT32_MAX &&
            (member->heard_ms == NEVER || member->heard_ms / QUIET_TICK_MS < UINT32_MAX);
 }
 
-static bool try_to_sleep(struct gossip *gossip, struct member *member) {
-    struct quiet *quiet = quiet_of(&gossip->members, member->number);
-    if (!has_nothing_to_do(gossip, member)) return false;
+static uint32_t at_most(uint32_t value, uint32_t most) {
+    return value < most ? value : most;
+}
+
+static void write(const struct member *member, struct quiet *quiet) {
+    memcpy(quiet->echo, member->echo, sizeof quiet->echo);
+    quiet->known_sequence = (uint32_t)member->known_sequence;
+    quiet->known_incarnation = (uint32_t)member->known_incarnation & QUIET_KNOWN_MAX;
+    quiet->life = member->replay.life;
+    quiet->newest = replay_newest(&member->replay);
+    quiet->heard = member->heard_ms == NEVER ? UINT32_MAX : (uint32_t)(member->heard_ms / QUIET_TICK_MS);
+    quiet->is_awake = false;
+    quiet->path_proven = member->path_proven;
+    quiet->fresh = member->fresh_epoch == member->epoch;
+    const struct rumor *rumor = &member->rumor;
+    quiet->told_at = member->told_at & QUIET_TOLD_MAX;
+    quiet->head_sends = rumor->head_sends & QUIET_SENDS_MAX;
+    quiet->entry_sends = rumor->entry_sends & QUIET_SENDS_MAX;
+    quiet->head_had = at_most(rumor->head_had, QUIET_HAD_MAX) & QUIET_HAD_MAX;
+    quiet->entry_had = at_most(rumor->entry_had, QUIET_HAD_MAX) & QUIET_HAD_MAX;
+}
+
+static bool try_to_sleep(struct gossip *gossip, struct member *member, uint64_t *not_before_ms) {
+    struct quiet *quiet = quiet_of(&gossip->members, member->number), asleep = *quiet;
+    *not_before_ms = member->probe.sent_ms + ASKED_KEEP_MS;
+    if (gossip->now_ms <= *not_before_ms) return false;
+    *not_before_ms = gossip->now_ms + TRY_AGAIN_MS;
+    if (!has_nothing_to_do(member)) return false;
     struct member copy, woken;
     memcpy(&copy, member, sizeof copy);
-    if (!forget_the_past(gossip->now_ms, &copy)) return false;
-    struct quiet asleep = {
-        .who = member->who,
-        .said = member->said,
-        .registry = member->registry,
-        .known_sequence = member->known_sequence,
-        .known_incarnation = (uint32_t)member->known_incarnation & QUIET_KNOWN_MAX,
-        .life = member->replay.life,
-        .heard = member->heard_ms == NEVER ? UINT32_MAX : (uint32_t)(member->heard_ms / QUIET_TICK_MS),
-        .newest = replay_newest(&member->replay),
-        .place = quiet->place,
-        .path_proven = member->path_proven,
-        .fresh = member->fresh_epoch == member->epoch,
-    };
-    memcpy(asleep.echo, member->echo, sizeof asleep.echo);
-    quiet_read(gossip, &asleep, member->number, &woken);
+    if (!forget_the_past(gossip->now_ms, &copy, not_before_ms)) return false;
+    write(member, &asleep);
+    begin(&woken, member->number);
+    woken.who = member->who;
+    woken.said = member->said;
+    woken.registry = member->registry;
+    read(&asleep, &woken);
     take_over(&copy, &woken);
     if (memcmp(&copy, &woken, sizeof copy) != 0) return false;
+    asleep.portrait = portrait_take(gossip->shared, member->who, member->said, member->registry);
+    if (!asleep.portrait) return false;
     quiet_drop(gossip, member);
     *quiet = asleep;
     return true;
@@ -232,9 +255,12 @@ static bool try_to_sleep(struct gossip *gossip, struct member *member) {
 
 void quiet_settle(struct gossip *gossip) {
     struct members *members = &gossip->members;
-    uint32_t max = gossip->limits.awake_max, looks = members->awake_count > max + max / 4 ? LOOKED_AT : 1;
-    for (uint32_t i = 0; i < looks && members->awake_count > max; i++) {
+    uint32_t max = gossip->limits.awake_max, tries = members->awake_count > max + max / 4 ? LOOKED_AT : 1;
+    for (uint32_t looks = LOOKED_AT; looks > 0 && tries > 0 && members->awake_count > max; looks--) {
         if (members->tired >= members->awake_count) members->tired = 0;
-        if (!try_to_sleep(gossip, members_awake(gossip, members->tired))) members->tired++;
+        struct awake *awake = &members->awake[members->tired];
+        bool early = gossip->now_ms < awake->not_before_ms;
+        tries -= !early;
+        if (early || !try_to_sleep(gossip, awake->member, &awake->not_before_ms)) members->tired++;
     }
 }

@@ -108,11 +108,11 @@ static void tell(struct gossip *gossip, struct member *to) {
     packet_begin(&packet, to, &route);
     for (i = 0; i < count && i < WRITTEN_MAX && packet.out.size < PACKET_ENOUGH; i++) {
         written[i] = members_told(gossip, (start + i) % count);
-        write_rumor(gossip, &packet, written[i]);
+        if (written[i]) write_rumor(gossip, &packet, written[i]);
     }
     packet_end(gossip, &packet, false);
     while (i-- > 0)
-        members_changed(gossip, written[i]); /* it may be done */
+        if (written[i]) members_changed(gossip, written[i]); /* it may be done */
 }
 
 void rumors_tick(struct gossip *gossip) {

@@ -10,7 +10,7 @@
 
 #include "gossip/gossip.h"
 
-enum shared_kind { SHARED_IDENTITY = 1, SHARED_HEAD = 2, SHARED_REGISTRY = 3 };
+enum shared_kind { SHARED_IDENTITY = 1, SHARED_HEAD = 2, SHARED_REGISTRY = 3, SHARED_PORTRAIT = 4 };
 
 struct shared {
     struct gossip_shared *pool; /* NULL: nobody else can find it */

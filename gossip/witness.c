@@ -60,7 +60,7 @@ void witness_accuse(struct gossip *gossip, struct member *member) {
         .id = member->id, .epoch = member->accused_epoch, .incarnation = member->accused_incarnation};
     uint8_t body[BODY_MAX];
     size_t size = write_suspicion(&gossip->self->id, &accused, body);
-    member->accusation_signed = sign(gossip, body, size, member->accusation);
+    member->trouble->accusation_signed = sign(gossip, body, size, member->trouble->accusation);
 }
 
 bool witness_accused(struct gossip *gossip, const struct member *accuser, const struct message *message) {

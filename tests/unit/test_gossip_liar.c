@@ -87,7 +87,7 @@ static void it_accuses_in_no_others_name(void **state) {
         for (int by = 0; by < HONEST; by++) {
             struct member_id id = net_id(net, by);
             if (i == by) continue;
-            assert_int_equal(members_find(net->nodes[i].gossip, &id)->accused[0].until_ms, 0);
+            assert_int_equal(member_trouble(members_find(net->nodes[i].gossip, &id))->accused[0].until_ms, 0);
         }
     court_free(&court);
 }
