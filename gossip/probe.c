@@ -72,8 +72,8 @@ void probe_note_refutation(struct member *member) {
 }
 
 static unsigned ping_doubt(const struct gossip *gossip, const struct member *member) {
-    uint16_t loss = member->probe.loss;
-    return doubt_of_ping(loss > gossip->loss ? loss : gossip->loss);
+    uint16_t loss = member->probe.loss, all = member->state == MEMBER_SUSPECT ? silence_loss(gossip) : gossip->loss;
+    return doubt_of_ping(loss > all ? loss : all);
 }
 
 void probe_look_well(struct gossip *gossip, bool well) {
@@ -205,6 +205,10 @@ void probe_suspect(struct gossip *gossip, struct member *member) {
     ask_suspect_from(gossip, member, gossip->now_ms + (early ? 0 : gossip->limits.suspicion_min_ms / 2));
 }
 
+void probe_suspect_anew(struct gossip *gossip, struct member *member) {
+    ask_suspect_from(gossip, member, gossip->now_ms);
+}
+
 /* A suspect that answers is told what it is suspected of until it refutes. */
 void probe_answered(struct gossip *gossip, struct member *member, uint64_t epoch) {
     member->heard_ms = gossip->now_ms;
@@ -252,6 +256,7 @@ void probe_on_pong(struct gossip *gossip, const struct message *message) {
     if (sender->probe.number != number) return;
     if (is_first && !gossip->over_link) note_round_trip(&sender->probe, gossip->now_ms - sender->probe.first_ms);
     note_tries(gossip, sender, is_first);
+    silence_note_answered(gossip, sender);
     probe_answered(gossip, sender, gossip->header->epoch);
     bool buried = sender->known && !member_is_visible(sender) && sender->down_epoch == sender->epoch &&
                   sender->down_incarnation >= sender->incarnation;
@@ -275,7 +280,7 @@ static void ask_helpers(struct gossip *gossip, struct member *member) {
     probe->helpers = (uint8_t)count;
     probe->helped = true;
     probe->helped_ms = gossip->now_ms;
-    probe->doubt = (uint16_t)(probe->doubt + count * doubt_of_helper(gossip->loss));
+    probe->doubt = (uint16_t)(probe->doubt + count * doubt_of_helper(silence_loss(gossip)));
     carrier_unanswered(gossip, member);
 }
 
@@ -313,14 +318,18 @@ static uint64_t later_ms(const struct gossip *gossip) {
 
 static void ask_again(struct gossip *gossip, struct member *member) {
     struct probe *probe = &member->probe;
-    if (!may_dial(gossip, member) || !probe_may(gossip, 1)) {
+    /* Two behind routers of their own meet only when a third one tells both: so not never. */
+    bool helpful = !evidence_is_idle_talk(member) || chance_below(&gossip->chance, HELP_IDLE_ONE_IN) == 0;
+    bool helped = helpful && wants_helpers(gossip, member);
+    /* Pings that helpers alone could answer must not take what they need. */
+    bool together = helped && member->state == MEMBER_SUSPECT;
+    if (!may_dial(gossip, member) || !probe_may(gossip, together ? 4 : 1)) {
         probe->deadline_ms = later_ms(gossip);
         members_changed(gossip, member);
         return;
     }
-    /* Two behind routers of their own meet only when a third one tells both: so not never. */
-    bool helpful = !evidence_is_idle_talk(member) || chance_below(&gossip->chance, HELP_IDLE_ONE_IN) == 0;
-    bool helped = helpful && wants_helpers(gossip, member) && probe_may(gossip, 3);
+    helped = helped && (together || probe_may(gossip, 3));
+    silence_note_unanswered(gossip, member);
     ping(gossip, member, NULL);
     probe->doubt = (uint16_t)(probe->doubt + ping_doubt(gossip, member));
     if (helped) ask_helpers(gossip, member);

@@ -214,6 +214,7 @@ struct gossip {
     struct budget budget;        /* outbox.c */
     uint64_t partition_since_ms; /* probe.c */
     uint16_t loss;               /* of pings to all (doubt.h) */
+    uint16_t lost_now;           /* silence.c */
     struct effort effort;
     struct chance chance;
     struct digest digest;

@@ -147,6 +147,8 @@ void probe_on_pong(struct gossip *gossip, const struct message *message);
 void probe_answered(struct gossip *gossip, struct member *member, uint64_t epoch);
 /* Its suspicion begins: from now on what it does not answer counts for its eviction. */
 void probe_suspect(struct gossip *gossip, struct member *member);
+/* From now on what it does not answer counts for its eviction, and nothing before. */
+void probe_suspect_anew(struct gossip *gossip, struct member *member);
 void probe_stop(struct member *member);            /* nothing is outstanding; the caller says the change */
 void probe_note_refutation(struct member *member); /* it lives, and questions to it are lost */
 void probe_tick_member(struct gossip *gossip, struct member *member);
@@ -165,6 +167,13 @@ uint64_t probe_extra_ms(const struct gossip *gossip, const struct member *member
 void probe_look_well(struct gossip *gossip, bool well); /* Lifeguard's local health, one step */
 void probe_delay(struct gossip *gossip, uint64_t ms);   /* outstanding probes have so much longer */
 void probe_forget(struct gossip *gossip);               /* outstanding probes neither succeed nor fail */
+
+/* ---- silence.c ---- */
+/* The ping before this one had no answer in time; one was answered. */
+void silence_note_unanswered(struct gossip *gossip, const struct member *member);
+void silence_note_answered(struct gossip *gossip, const struct member *member);
+/* The share of pings lost: just now, when that is far more than is usual. */
+uint16_t silence_loss(const struct gossip *gossip);
 
 /* ---- watch.c ---- */
 void watch_turn(struct gossip *gossip);

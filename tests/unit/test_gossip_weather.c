@@ -77,10 +77,36 @@ static void one_bad_radio_does_not_disturb_the_others(void **state) {
     net_free(net);
 }
 
+/* P19: the radio is silent, or nearly, for all at once and for longer than a suspicion lasts. */
+static void nobody_dies_because_all_are_silent_for_seconds(void **state) {
+    (void)state;
+    struct net *net = net_new_running(12, 60);
+    uint64_t longest_ms = 0;
+    net->delay_max_ms = 20;
+    for (unsigned burst = 0; burst < 60; burst++) {
+        net->loss_percent = 20;
+        net_run(net, 12000);
+        uint64_t lasts_ms = 2000 + net_random(net) % 3000;
+        if (lasts_ms > longest_ms) longest_ms = lasts_ms;
+        net->loss_percent = 92;
+        net_run(net, lasts_ms);
+    }
+    net->loss_percent = 20;
+    net_run(net, 12000);
+    print_message("60 times up to %llu ms of silence: %llu deaths told\n", (unsigned long long)longest_ms,
+                  (unsigned long long)deaths_told(net));
+    assert_int_equal(deaths_told(net), 0);
+    /* Nor does it make the dead live. */
+    net_kill(net, 11);
+    assert_true(net_until(net, last_is_down, 6000));
+    net_free(net);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(no_loss_makes_a_storm_or_kills_and_the_dead_are_noticed),
         cmocka_unit_test(one_bad_radio_does_not_disturb_the_others),
+        cmocka_unit_test(nobody_dies_because_all_are_silent_for_seconds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
