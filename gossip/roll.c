@@ -18,7 +18,9 @@
 #define BUSY_PART 8u          /* of a second: what waits for so long already need not be made longer */
 #define GAP_MIN_MS 40u
 #define GAP_MAX_MS 2000u
-#define ANSWER_MS 500u
+#define ANSWER_MS 200u /* and some round trips; twice as long each time that none comes */
+#define ANSWER_MAX_MS 500u
+#define UNANSWERED_MAX 3u /* in a row: then it is perhaps not there */
 #define PEER_QUESTIONS 16u /* of one peer; each new one costs a proof of addresses both ways */
 #define EMPTY_PASSES 3u    /* with different peers: then there is nobody left to be found so */
 #define UNPROVEN_MS 5u     /* how long a proof takes, at least */
@@ -67,6 +69,24 @@ void roll_found(struct gossip *gossip) {
 
 static void change_peer(struct roll *roll) {
     roll->peer_questions = 0;
+    roll->unanswered = 0;
+}
+
+static uint64_t answer_ms(const struct roll *roll, const struct member *peer) {
+    uint64_t ms = (uint64_t)ANSWER_MS << roll->unanswered;
+    return (ms < ANSWER_MAX_MS ? ms : ANSWER_MAX_MS) + 4 * (uint64_t)peer->probe.rtt_ms;
+}
+
+/* As many as are lost everywhere say nothing of its being busy. */
+static bool is_usual_loss(struct gossip *gossip) {
+    uint32_t passes = 65536u - gossip->loss;
+    return chance_below(&gossip->chance, 65536) >= passes * (uint64_t)passes / 65536;
+}
+
+static void no_answer(struct gossip *gossip) {
+    struct roll *roll = &gossip->roll;
+    if (!is_usual_loss(gossip)) roll->gap_ms = roll->gap_ms * 2 < GAP_MAX_MS ? roll->gap_ms * 2 : GAP_MAX_MS;
+    if (++roll->unanswered >= UNANSWERED_MAX) change_peer(roll);
 }
 
 /* Nothing new from several peers: who is still missing is not many, and comes by rumours and digests. */
@@ -141,7 +161,7 @@ static void ask(struct gossip *gossip) {
     struct message question = {
         .kind = MESSAGE_ROLL, .number = ASKED_FOR_MAX, .version.id = roll->after, .bytes = names};
     struct member *other = members_find(gossip, &roll->peer);
-    roll->next_ms = gossip->now_ms + ANSWER_MS;
+    roll->next_ms = gossip->now_ms + ANSWER_MAX_MS;
     if (!other || !member_is_visible(other) || roll->peer_questions == 0) {
         roll->asked = members_pick_any(gossip, &other, 1, NULL) == 1;
         roll->peer_questions = PEER_QUESTIONS;
@@ -150,6 +170,7 @@ static void ask(struct gossip *gossip) {
     }
     roll->asked = true;
     roll->peer_questions--;
+    roll->next_ms = gossip->now_ms + answer_ms(roll, other);
     question.size = name_known(gossip, names, &question.other);
     struct packet packet;
     struct gossip_address to = member_route(other);
@@ -168,10 +189,7 @@ void roll_tick(struct gossip *gossip) {
         roll->next_ms = NEVER;
         return;
     }
-    if (roll->asked) { /* no answer */
-        roll->gap_ms = roll->gap_ms * 2 < GAP_MAX_MS ? roll->gap_ms * 2 : GAP_MAX_MS;
-        change_peer(roll);
-    }
+    if (roll->asked) no_answer(gossip);
     ask(gossip);
 }
 
@@ -192,11 +210,12 @@ static void on_answer(struct gossip *gossip, const struct message *message) {
         return;
     }
     roll->asked = false;
+    roll->unanswered = 0;
     if (!gossip->authentic) {
         roll->next_ms = gossip->now_ms + jitter(gossip, UNPROVEN_MS);
         return;
     }
-    roll->gap_ms = roll->gap_ms * 3 / 4 > GAP_MIN_MS ? roll->gap_ms * 3 / 4 : GAP_MIN_MS;
+    roll->gap_ms = roll->gap_ms / 2 > GAP_MIN_MS ? roll->gap_ms / 2 : GAP_MIN_MS;
     roll->next_ms = gossip->now_ms + jitter(gossip, roll->gap_ms);
     go_on(gossip, &message->other);
 }

@@ -116,7 +116,8 @@ struct roll {
     bool wrapped;
     uint64_t listed;         /* members of the one because of whom it is called */
     struct member_id peer;   /* who is asked, */
-    uint32_t peer_questions; /* so often still */
+    uint32_t peer_questions; /* so often still, */
+    uint32_t unanswered;     /* of those, in a row, until now */
     uint32_t empty_passes;
     uint32_t found;             /* in this pass */
     bool found_any;             /* in earlier ones since the start */
