@@ -20,7 +20,7 @@
 #define GAP_MAX_MS 2000u
 #define ANSWER_MS 200u /* and some round trips; twice as long each time that none comes */
 #define ANSWER_MAX_MS 500u
-#define UNANSWERED_MAX 3u /* in a row: then it is perhaps not there */
+#define UNANSWERED_MAX 3u  /* in a row: then it is perhaps not there */
 #define PEER_QUESTIONS 16u /* of one peer; each new one costs a proof of addresses both ways */
 #define EMPTY_PASSES 3u    /* with different peers: then there is nobody left to be found so */
 #define UNPROVEN_MS 5u     /* how long a proof takes, at least */

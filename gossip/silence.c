@@ -1,7 +1,7 @@
 /* How much is lost just now. The loss that pings are judged by (probe.c) is a long mean of those that were answered in
- * the end; when the radio falls silent for all at once it says nothing yet, and within a second the living would be held
- * dead. So unanswered pings to those not suspected are counted at once too: while far fewer are answered than should
- * be, silence says little about a suspect, and what it said before is asked again. */
+ * the end; when the radio falls silent for all at once it says nothing yet, and within a second the living would be
+ * held dead. So unanswered pings to those not suspected are counted at once too: while far fewer are answered than
+ * should be, silence says little about a suspect, and what it said before is asked again. */
 #include "gossip/verbs.h"
 
 #define SLOWNESS 3u
