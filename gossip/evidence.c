@@ -142,6 +142,7 @@ void evidence_consider(struct gossip *gossip, struct member *member) {
         member->hearsay_ms = gossip->now_ms + HEARSAY_MS + chance_below(&gossip->chance, HEARSAY_MS);
     else
         ask_hearsay(gossip, member);
+    members_changed(gossip, member); /* of whoever's word this was: until when it is waited for */
 }
 
 void evidence_answer_older(struct gossip *gossip, struct member *member) {
