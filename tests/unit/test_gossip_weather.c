@@ -116,7 +116,7 @@ static void a_joiner_of_many_knows_them_soon_where_much_is_lost(void **state) {
         struct net *net = net_new_running(40, seed);
         net_kill(net, 0);
         net_run(net, 10000);
-        net->loss_percent = 30;
+        net->loss_percent = 50;
         net_run(net, 10000); /* it is measured */
         net_start(net, 0);
         uint64_t started_ms = net->now_ms;
@@ -126,9 +126,9 @@ static void a_joiner_of_many_knows_them_soon_where_much_is_lost(void **state) {
         if (took_ms > longest_ms) longest_ms = took_ms;
         net_free(net);
     }
-    print_message("a joiner of 40 at 30 %% loss: %llu ms, at most %llu\n", (unsigned long long)all_ms / 10,
+    print_message("a joiner of 40 at 50 %% loss: %llu ms, at most %llu\n", (unsigned long long)all_ms / 10,
                   (unsigned long long)longest_ms);
-    assert_true(all_ms / 10 <= 3000);
+    assert_true(all_ms / 10 <= 10500);
 }
 
 int main(void) {
