@@ -4,12 +4,12 @@ import os
 import socket
 
 from clients import MosquittoSub, Paho, mosquitto_pub
-from harness import PATIENT_SUBACK, Stopwatch, SystemTest, holds, wait_until
-from namespaces import Namespace, inside
+from harness import PATIENT_SUBACK, THREE, Stopwatch, SystemTest, holds, wait_until
+from lan import LanTest
+from namespaces import inside
 from storm import long_only
 from weather import FIVE, WeatherTest
 
-NAMES = ("edge-1", "edge-2", "edge-3")
 GROUP, GROUP_V6, PORT = "239.255.71.17", "ff15::4871:17", 7117
 
 
@@ -20,35 +20,12 @@ def lines_of(fed, **federation):
         broker.edit(r"^federation:\n(?:[ ].*\n|\n)*?(?=\S|\Z)", text)
 
 
-class Lan(SystemTest):
-    """Brokers in network namespaces of their own, with a cable each to a bridge. Needs root (or CAP_SYS_ADMIN and CAP_NET_ADMIN)."""
-
-    def lan(self, names=NAMES, files=None):
+class Lan(LanTest):
+    def lan_of_strangers(self, names=THREE, files=None):
         """A federation whose brokers know nobody; its cables are not connected yet."""
-        try:
-            self.hub = Namespace()
-        except OSError as error:
-            self.skipTest(str(error))
-        self.addCleanup(self.hub.close)
-        self.hub.add_bridge()
-        fed = self.federation(names, hosts={name: f"10.77.0.{number}" for number, name in enumerate(names, 1)})
-        for broker in fed:
-            broker.edit("anonymous: false", "anonymous: true")
-            broker.namespace = Namespace(files)
-            self.addCleanup(broker.namespace.close)
+        fed = self.lan(names, files)
         lines_of(fed)
         return fed
-
-    def plug(self, broker, address, cable="eth0"):
-        port = f"{broker.name}-{cable}"
-        self.hub.run("ip", "link", "add", port, "type", "veth", "peer", "name", cable, "netns", str(broker.namespace.pid))
-        self.hub.run("ip", "link", "set", port, "master", "bridge", "up")
-        broker.namespace.run("ip", "address", "add", address, "dev", cable, *(["nodad"] if ":" in address else []))
-        broker.namespace.run("ip", "link", "set", cable, "up")
-
-    def plug_all(self, fed):
-        for number, broker in enumerate(fed, 1):
-            self.plug(broker, f"10.77.0.{number}/24")
 
     def crosses(self, fed, topic):
         subscriber = self.closing(MosquittoSub(fed["edge-1"], topic, qos=1))
@@ -60,7 +37,7 @@ class Multicast(Lan):
     """P3: not one address is configured."""
 
     def test_brokers_without_any_address_find_each_other(self):
-        fed = self.lan()
+        fed = self.lan_of_strangers()
         self.plug_all(fed)
         lines_of(fed, multicast="true")
         fed.start()
@@ -72,7 +49,7 @@ class Multicast(Lan):
         fed.wait_alive()
 
     def test_by_ipv6_alone(self):
-        fed = self.lan(("edge-1", "edge-2"))
+        fed = self.lan_of_strangers(("edge-1", "edge-2"))
         for number, broker in enumerate(fed, 1):
             self.plug(broker, f"fd77::{number}/64")
             broker.edit(r"peers: 0\.0\.0\.0:(\d+)", r'peers: "[::]:\1"')
@@ -82,7 +59,7 @@ class Multicast(Lan):
         self.assertTrue(all("fd77::" in member["address"] for member in fed["edge-1"].api("members")), fed["edge-1"].api("members"))
 
     def test_an_interface_that_comes_later_is_used(self):
-        fed = self.lan(("edge-1", "edge-2"))
+        fed = self.lan_of_strangers(("edge-1", "edge-2"))
         lines_of(fed, multicast="true")
         for broker in fed:
             broker.start()
@@ -93,7 +70,7 @@ class Multicast(Lan):
 
     def test_every_interface_is_used(self):
         """edge-2 has one cable to edge-1 and another to edge-3, which see it and not one another's SEEKs."""
-        fed = self.lan()
+        fed = self.lan_of_strangers()
         self.hub.run("ip", "link", "add", "other", "type", "bridge")
         self.hub.run("ip", "link", "set", "other", "up")
         self.plug(fed["edge-1"], "10.77.0.1/24")
@@ -109,7 +86,7 @@ class Multicast(Lan):
         wait_until("edge-2 has found one on each side", lambda: [fed["edge-2"].members().get(name) for name in ("edge-1", "edge-3")] == ["alive"] * 2)
 
     def test_who_listens_without_the_key_learns_nothing(self):
-        fed = self.lan(("edge-1", "edge-2"))
+        fed = self.lan_of_strangers(("edge-1", "edge-2"))
         self.plug_all(fed)
         lines_of(fed, multicast="true")
         with inside(fed["edge-2"].namespace):
@@ -144,7 +121,7 @@ class Names(Lan):
         self.hosts()
 
     def named(self):
-        fed = self.lan(files={"/etc/hosts": self.path})
+        fed = self.lan_of_strangers(files={"/etc/hosts": self.path})
         self.plug_all(fed)
         lines_of(fed, bootstrap=f"[peers.example:{fed['edge-1'].port('peers')}]")
         return fed
@@ -169,7 +146,7 @@ class Names(Lan):
 
     def test_our_own_name_that_changes_is_told_to_all(self):
         """P4: federation.advertise is first unknown, which holds nobody up, then stands for another host, then for ours."""
-        fed = self.lan(("edge-1", "edge-2"), files={"/etc/hosts": self.path})
+        fed = self.lan_of_strangers(("edge-1", "edge-2"), files={"/etc/hosts": self.path})
         self.plug_all(fed)
         port = fed["edge-1"].port("peers")
         lines_of(fed, bootstrap=f"[10.77.0.1:{port}]")
@@ -234,7 +211,7 @@ class Remembered(SystemTest):
         return path.read_text(errors="replace") if path.exists() else ""
 
     def start_and_stop(self):
-        fed = self.federation(NAMES).start()
+        fed = self.federation(THREE).start()
         for broker in fed:
             wait_until(f"{broker.name} has kept its peers", lambda: self.kept(broker).count(":") == 2)
         for broker in fed:

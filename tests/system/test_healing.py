@@ -6,7 +6,7 @@ import time
 
 from clients import MosquittoSub, Paho, mosquitto_pub
 from harness import PATIENT_SUBACK, THREE, Stopwatch, SystemTest, wait_until
-from namespaces import Namespace
+from lan import LanTest
 
 HEAL_S = 5.0
 
@@ -156,32 +156,13 @@ class Healing(SystemTest):
         self.all_pairs(fed, receivers, "lost disk", watch)
 
 
-class Partition(SystemTest):
-    """Three brokers in network namespaces of their own, cables to a bridge that can be pulled. Needs root (or CAP_SYS_ADMIN and CAP_NET_ADMIN)."""
+class Partition(LanTest):
+    """Three brokers whose cables can be pulled."""
 
     def setUp(self):
-        try:
-            self.hub = Namespace()
-        except OSError as error:
-            self.skipTest(str(error))
-        self.addCleanup(self.hub.close)
-        self.hub.add_bridge()
-        self.rooms = {}
-        for number, name in enumerate(THREE, 1):
-            room = self.rooms[name] = Namespace()
-            self.addCleanup(room.close)
-            self.hub.run("ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", str(room.pid))
-            self.hub.run("ip", "link", "set", name, "master", "bridge", "up")
-            room.run("ip", "address", "add", f"10.77.0.{number}/24", "dev", "eth0")
-            room.run("ip", "link", "set", "eth0", "up")
-        self.fed = self.federation(hosts={name: f"10.77.0.{number}" for number, name in enumerate(THREE, 1)}, limits=PATIENT_SUBACK)
-        for broker in self.fed:
-            broker.edit("anonymous: false", "anonymous: true")
-            broker.namespace = self.rooms[broker.name]
+        self.fed = self.lan(limits=PATIENT_SUBACK)
+        self.plug_all(self.fed)
         self.fed.start()
-
-    def cable(self, name, state):
-        self.hub.run("ip", "link", "set", name, state)
 
     def test_cut_and_healed(self):
         fed = self.fed
