@@ -9,27 +9,13 @@
 #include "options.h"
 #include "ringfile.h"
 
-struct wanted {
-    const char *path;
-    bool json;
-};
-
-static error_t on_option(int key, char *value, struct argp_state *state) {
-    struct wanted *wanted = state->input;
-    switch (key) {
-    case 'j': wanted->json = true; return 0;
-    case ARGP_KEY_ARG: return options_one_file(&wanted->path, value);
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
-
 static const struct argp_option options[] = {
     {"json", 'j', NULL, 0, "Print it as JSON, for programs", 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 static const struct argp arguments = {
     options,
-    on_option,
+    options_on_show,
     "FILE",
     "Shows what the gossip key ring in FILE says: its number, and the id and stage of each key, which are no secrets. "
     "The signature is not checked.",
@@ -63,7 +49,7 @@ static void print_ring(const struct auth_signed_ring *ring, const char *issuer) 
 }
 
 int command_key_show(int argc, char **argv) {
-    struct wanted wanted = {0};
+    struct options_show wanted = {0};
     struct auth_signed_ring ring;
     char issuer[44];
     int code;

@@ -115,3 +115,12 @@ error_t options_one_file(const char **path, const char *value) {
     *path = value;
     return 0;
 }
+
+error_t options_on_show(int key, char *value, struct argp_state *state) {
+    struct options_show *show = state->input;
+    switch (key) {
+    case 'j': show->json = true; return 0;
+    case ARGP_KEY_ARG: return options_one_file(&show->path, value);
+    default: return ARGP_ERR_UNKNOWN;
+    }
+}

@@ -13,4 +13,12 @@ bool options_parse(const struct argp *argp, int argc, char **argv, void *input, 
 /* For ARGP_KEY_ARG of a command that takes one file: EINVAL, and said, for a second one. */
 error_t options_one_file(const char **path, const char *value);
 
+/* A command that shows one file, as JSON with --json. */
+struct options_show {
+    const char *path; /* NULL: none was named */
+    bool json;
+};
+/* Its argp parser: the input is a struct options_show. */
+error_t options_on_show(int key, char *value, struct argp_state *state);
+
 #endif

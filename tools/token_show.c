@@ -11,26 +11,12 @@
 #include "tokenfile.h"
 #include "when.h"
 
-struct wanted {
-    const char *path;
-    bool json;
-};
-
-static error_t on_option(int key, char *value, struct argp_state *state) {
-    struct wanted *wanted = state->input;
-    switch (key) {
-    case 'j': wanted->json = true; return 0;
-    case ARGP_KEY_ARG: return options_one_file(&wanted->path, value);
-    default: return ARGP_ERR_UNKNOWN;
-    }
-}
-
 static const struct argp_option options[] = {
     {"json", 'j', NULL, 0, "Print the claims as JSON, for programs", 0},
     {NULL, 0, NULL, 0, NULL, 0},
 };
 static const struct argp arguments = {
-    options, on_option,
+    options, options_on_show,
     "FILE",  "Shows what the token in FILE (- for standard input) says, without checking its signature.",
     NULL,    NULL,
     NULL};
@@ -91,7 +77,7 @@ static int print_json(const char *token) {
 }
 
 int command_token_show(int argc, char **argv) {
-    struct wanted wanted = {0};
+    struct options_show wanted = {0};
     int code;
     if (!options_parse(&arguments, argc, argv, &wanted, &code)) return code;
     if (wanted.path == NULL)
