@@ -205,9 +205,10 @@ static void apply(struct ml *ml, uint32_t who, uint32_t number) {
     if (who != ml->self) row_event(ml, who, op);
 }
 
-void rows_learn(struct ml *ml, uint32_t owner, uint32_t op) {
+/* False: there is no such op, it is known, or it is too far ahead and the next push/pull brings it. */
+static bool take(struct ml *ml, uint32_t owner, uint32_t op) {
     struct known *known = ml_known(ml, owner);
-    if (knows_op(known, op) || op - known->ops >= 32) return; /* too far ahead: the next push/pull brings it */
+    if (op >= ml->common->owners[owner].op_count || knows_op(known, op) || op - known->ops >= 32) return false;
     apply(ml, owner, op);
     known = ml_known(ml, owner);
     known->window |= (uint32_t)1 << (op - known->ops);
@@ -215,20 +216,12 @@ void rows_learn(struct ml *ml, uint32_t owner, uint32_t op) {
         known->window >>= 1;
         known->ops++;
     }
-    if (ml->common->owners[owner].ops[op].size > 0) queue_add(ml, &ml->rows_queue, ML_MSG_ROW, owner, op, owner);
+    return true;
 }
 
-static void take(struct ml *ml, uint32_t owner, uint32_t op) {
-    struct known *known = ml_known(ml, owner);
-    if (op >= ml->common->owners[owner].op_count || knows_op(known, op)) return;
-    if (op - known->ops >= 32) return;
-    apply(ml, owner, op);
-    known = ml_known(ml, owner);
-    known->window |= (uint32_t)1 << (op - known->ops);
-    while (known->window & 1) {
-        known->window >>= 1;
-        known->ops++;
-    }
+void rows_learn(struct ml *ml, uint32_t owner, uint32_t op) {
+    if (take(ml, owner, op) && ml->common->owners[owner].ops[op].size > 0)
+        queue_add(ml, &ml->rows_queue, ML_MSG_ROW, owner, op, owner);
 }
 
 void rows_learn_all(struct ml *ml, uint32_t owner, uint32_t ops, uint32_t window) {
