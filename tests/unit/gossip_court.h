@@ -59,6 +59,19 @@ static inline uint64_t down_events(const struct net *net) {
     return downs;
 }
 
+/* One that was killed comes back, and its death is not held against anybody. */
+static inline void court_revive(struct court *court, int which) {
+    struct net *net = court->net;
+    char kept[32];
+    snprintf(kept, sizeof kept, "kept/%d", which);
+    net->nodes[which].epoch = 2;
+    net_start(net, which);
+    for (int i = 0; i < HONEST; i++)
+        net->nodes[i].down_events = 0;
+    net_row(net, which, kept, true);
+    net_run(net, 5000);
+}
+
 /* The honest ones hold one another alive, with the rows they had, and go on working. */
 static inline void court_free(struct court *court) {
     struct net *net = court->net;

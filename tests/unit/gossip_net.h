@@ -141,6 +141,12 @@ static inline struct net *net_new(int count, uint64_t seed) {
     return net;
 }
 
+/* Two brokers with one key and one token. */
+static inline void net_clone(struct net *net, int which, int of) {
+    net->nodes[which].identity = net->nodes[of].identity;
+    strcpy(net->nodes[which].token, net->nodes[of].token);
+}
+
 static inline void net_drain(struct net *net, int from);
 
 static inline void net_start(struct net *net, int index) {

@@ -2,6 +2,7 @@
 #ifndef TESTS_UNIT_GOSSIP_REGISTRY_FIXTURE_H
 #define TESTS_UNIT_GOSSIP_REGISTRY_FIXTURE_H
 
+#include "gossip_entry.h"
 #include "gossip_net.h"
 
 #include "gossip/transfer.h"
@@ -43,17 +44,9 @@ static inline void fixture_end(struct fixture_replica *replica) {
 /* One entry of one operation: "+filter" or "-filter". */
 static inline size_t fixture_entry(const struct fixture_owner *owner, uint64_t sequence, const char *op,
                                    uint8_t out[MESSAGE_BLOB_MAX]) {
-    struct wire_out body;
-    wire_out_init(&body, out, ENTRY_BODY_MAX);
-    wire_put_array(&body, 6);
-    wire_put_uint(&body, 'E');
-    wire_put_id(&body, &fixture_id);
-    wire_put_uint(&body, 1);
-    wire_put_uint(&body, sequence);
-    wire_put_uint(&body, GOSSIP_NEWSUB | (op[0] == '-' ? ENTRY_DELETE : 0));
-    wire_put_bytes(&body, op + 1, strlen(op + 1));
-    net_sign_as(owner->identity.public_key, out, body.size, out + body.size);
-    return body.size + GOSSIP_SIGNATURE_SIZE;
+    size_t size = entry_body(&fixture_id, 1, sequence, op + 1, op[0] == '-', out);
+    net_sign_as(owner->identity.public_key, out, size, out + size);
+    return size + GOSSIP_SIGNATURE_SIZE;
 }
 
 static inline void fixture_say(struct fixture_owner *owner, const char *op) {

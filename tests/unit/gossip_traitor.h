@@ -4,11 +4,11 @@
 #ifndef GOSSIP_TRAITOR_H
 #define GOSSIP_TRAITOR_H
 
+#include "gossip_entry.h"
 #include "gossip_net.h"
 
 #include "gossip/message.h"
 #include "gossip/seal.h"
-#include "gossip/signed.h"
 
 #define TRAITOR_KEPT 64
 
@@ -95,19 +95,11 @@ static inline struct head traitor_own_head(const struct traitor *traitor) {
 /* An entry in `owner`'s log, signed by the traitor: one filter put, or deleted. */
 static inline size_t traitor_entry(struct traitor *traitor, int owner, uint64_t epoch, uint64_t sequence,
                                    const char *filter, bool deletes, uint8_t out[MESSAGE_BLOB_MAX]) {
-    struct wire_out body;
     struct member_id id = net_id(traitor->net, owner);
-    wire_out_init(&body, out, ENTRY_BODY_MAX);
-    wire_put_array(&body, 6);
-    wire_put_uint(&body, 'E');
-    wire_put_id(&body, &id);
-    wire_put_uint(&body, epoch);
-    wire_put_uint(&body, sequence);
-    wire_put_uint(&body, GOSSIP_NEWSUB | (deletes ? ENTRY_DELETE : 0));
-    wire_put_bytes(&body, filter, strlen(filter));
-    assert_false(body.failed);
-    traitor_sign(traitor, out, body.size);
-    return body.size + GOSSIP_SIGNATURE_SIZE;
+    size_t size = entry_body(&id, epoch, sequence, filter, deletes, out);
+    assert_true(size > 0);
+    traitor_sign(traitor, out, size);
+    return size + GOSSIP_SIGNATURE_SIZE;
 }
 
 static inline void traitor_tell_head(struct traitor *traitor, int to) {

@@ -1,7 +1,7 @@
 /* Who may speak, and for whom: tokens, epochs, clones, forgers. */
+#include "gossip_entry.h"
 #include "gossip_forger.h"
 
-#include "gossip/signed.h"
 #include "gossip/seal.h"
 
 static void who_has_a_refused_token_gets_no_rows_and_both_sides_say_so(void **state) {
@@ -172,8 +172,7 @@ static void two_lives_in_one_epoch_end_as_the_second_says(void **state) {
 static void two_holders_of_one_key_notice_and_say_so(void **state) {
     (void)state;
     struct net *net = net_new(4, 67);
-    memcpy(net->nodes[3].identity.public_key, net->nodes[1].identity.public_key, GOSSIP_PUBLIC_KEY_SIZE);
-    strcpy(net->nodes[3].token, net->nodes[1].token);
+    net_clone(net, 3, 1);
     for (int i = 0; i < 4; i++)
         net_start(net, i);
     net_run(net, 20000);
@@ -262,18 +261,10 @@ static size_t forge(struct net *net, int as, uint64_t epoch, const struct messag
 
 static size_t make_entry(struct net *net, int owner, int signer, uint64_t epoch, uint64_t sequence, const char *filter,
                          uint8_t out[MESSAGE_BLOB_MAX]) {
-    struct wire_out body;
     struct member_id id = net_id(net, owner);
-    wire_out_init(&body, out, ENTRY_BODY_MAX);
-    wire_put_array(&body, 6);
-    wire_put_uint(&body, 'E');
-    wire_put_id(&body, &id);
-    wire_put_uint(&body, epoch);
-    wire_put_uint(&body, sequence);
-    wire_put_uint(&body, GOSSIP_NEWSUB);
-    wire_put_bytes(&body, filter, strlen(filter));
-    net_sign_as(net->nodes[signer].identity.public_key, out, body.size, out + body.size);
-    return body.size + GOSSIP_SIGNATURE_SIZE;
+    size_t size = entry_body(&id, epoch, sequence, filter, false, out);
+    net_sign_as(net->nodes[signer].identity.public_key, out, size, out + size);
+    return size + GOSSIP_SIGNATURE_SIZE;
 }
 
 static void an_entry_with_another_signature_is_refused(void **state) {

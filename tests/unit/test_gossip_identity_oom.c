@@ -128,8 +128,7 @@ static void a_cloned_key_is_noticed_while_memory_is_short_all_the_time(void **st
     (void)state;
     for (long every = 2; every < 8; every++) {
         struct net *net = net_new(4, 341);
-        memcpy(net->nodes[3].identity.public_key, net->nodes[1].identity.public_key, GOSSIP_PUBLIC_KEY_SIZE);
-        strcpy(net->nodes[3].token, net->nodes[1].token);
+        net_clone(net, 3, 1);
         for (int i = 0; i < 3; i++)
             net_start(net, i);
         net_run(net, 1000);

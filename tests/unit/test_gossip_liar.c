@@ -24,12 +24,7 @@ static void a_helper_that_lies_does_not_keep_the_dead_alive(void **state) {
     assert_true(net_until(net, edge_2_is_down, 10000));
     assert_true(court.traitor->count[MESSAGE_PING_REQ] > 0);
     assert_true(SUM(net, bad_signature) > 0);
-    net->nodes[1].epoch = 2;
-    net_start(net, 1);
-    for (int i = 0; i < HONEST; i++)
-        net->nodes[i].down_events = 0;
-    net_row(net, 1, "kept/1", true);
-    net_run(net, 5000);
+    court_revive(&court, 1);
     court_free(&court);
 }
 

@@ -212,8 +212,7 @@ static void who_comes_with_a_name_that_is_there_is_refused_until_it_is_gone(void
 static void a_cloned_key_is_named_with_the_address_and_shown_everywhere(void **state) {
     (void)state;
     struct net *net = net_new(4, 341);
-    memcpy(net->nodes[3].identity.public_key, net->nodes[1].identity.public_key, GOSSIP_PUBLIC_KEY_SIZE);
-    strcpy(net->nodes[3].token, net->nodes[1].token);
+    net_clone(net, 3, 1);
     for (int i = 0; i < 4; i++)
         net_start(net, i);
     net_run(net, 20000);

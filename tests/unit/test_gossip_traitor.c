@@ -74,12 +74,7 @@ static void it_cannot_revive_the_dead(void **state) {
         for (int i = 0; i < HONEST; i++)
             if (i != 1) assert_int_equal(net->nodes[i].sees[1], MEMBER_DOWN);
     }
-    net->nodes[1].epoch = 2;
-    net_start(net, 1);
-    for (int i = 0; i < HONEST; i++)
-        net->nodes[i].down_events = 0;
-    net_row(net, 1, "kept/1", true);
-    net_run(net, 5000);
+    court_revive(&court, 1);
     court_free(&court);
 }
 
