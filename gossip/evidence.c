@@ -227,11 +227,19 @@ static void take_head(struct gossip *gossip, struct member *member, const struct
     members_changed(gossip, member);
 }
 
+/* One that is not newer, and names a checkpoint above what we hold. But not above the newest head's: in one life that
+ * never falls, so it would be of a life that was lost. */
+static bool helps(const struct member *member, const struct head *head) {
+    struct head newest;
+    if (head->epoch != member->epoch || head->checkpoint_sequence <= registry_sequence(member->registry)) return false;
+    return !head_read(member->head, member->head_size, &newest) ||
+           head->checkpoint_sequence <= newest.checkpoint_sequence;
+}
+
 static void check_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
                        size_t size) {
     bool newer = above(head->epoch, head->incarnation, member->epoch, member->incarnation);
-    bool helps = head->epoch == member->epoch && head->checkpoint_sequence > registry_sequence(member->registry);
-    if (!newer && !helps) {
+    if (!newer && !helps(member, head)) {
         /* Older, or as new and different: then two speak with one key, and both should know. */
         bool same = size == member->head_size && memcmp(bytes, member->head, size - GOSSIP_SIGNATURE_SIZE) == 0;
         if (gossip->header && !same)

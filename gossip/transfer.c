@@ -191,9 +191,22 @@ static enum registry_result begin(struct transfers *transfers, struct registry *
     return commit(transfers, transfer, staging, held, rules, watch);
 }
 
+/* In one life T never falls: a later head that names an earlier checkpoint is of another life in the same epoch, and
+ * what was coming of the one that is lost will never be whole, nor be what its owner says now. */
+static void drop_outlived(const struct transfers *transfers, const struct head *head) {
+    struct transfer *transfer = transfers_find(transfers, &head->id);
+    for (size_t i = 0; transfer && i < TRANSFER_STAGINGS; i++) {
+        struct staging *staging = &transfer->staging[i];
+        if (staging->used && staging->head.epoch == head->epoch && staging->head.incarnation < head->incarnation &&
+            staging->head.checkpoint_sequence > head->checkpoint_sequence)
+            staging_free(staging);
+    }
+}
+
 enum registry_result transfers_head(struct transfers *transfers, struct registry **held,
                                     const struct registry_rules *rules, const struct head *head, const uint8_t *bytes,
                                     size_t size, const struct registry_watch *watch) {
+    drop_outlived(transfers, head);
     enum registry_result result = registry_head(held, rules, head, bytes, size);
     if (result == REGISTRY_MIXED) {
         registry_forget(held, watch);

@@ -1,4 +1,5 @@
 /* Which evidence counts, what it takes to undo it, and who is told of it. */
+#include "gossip_entry.h"
 #include "gossip_forger.h"
 
 #include "gossip/inspect.h"
@@ -157,6 +158,45 @@ static void who_shows_that_the_dead_goes_on_is_told_of_its_death(void **state) {
     net_free(net);
 }
 
+static void say_head(struct forger *forger, int of, uint64_t incarnation, uint64_t sequence, uint64_t checkpoint) {
+    struct net *net = forger->net;
+    struct gossip_crypto crypto = {.context = &net->nodes[of].identity, .sha256 = net_sha256, .sign = net_sign};
+    struct head head = {.id = forger->header.id,
+                        .epoch = forger->header.epoch,
+                        .incarnation = incarnation,
+                        .sequence = sequence,
+                        .checkpoint_sequence = checkpoint,
+                        .checkpoint_size = checkpoint ? 400 : 0,
+                        .address = net->nodes[of].address};
+    if (!checkpoint) checkpoint_empty_root(&crypto, head.checkpoint_root);
+    memcpy(head.name, net->nodes[of].name, strlen(net->nodes[of].name));
+    uint8_t bytes[HEAD_SIZE_MAX];
+    size_t size = head_sign(&head, &crypto, bytes);
+    forger_say(forger, &(struct message){.kind = MESSAGE_HEAD, .bytes = bytes, .size = size});
+}
+
+/* It lost its disk, and began again in the same epoch. Somebody still holds the head of a checkpoint that it had made
+ * before, and that nobody has. */
+static void a_checkpoint_of_a_life_that_was_lost_takes_nothing_back(void **state) {
+    (void)state;
+    struct net *net = net_new_running(3, 442);
+    net_kill(net, 1);
+    struct forger forger = forger_new(net, 0, 1, &net->nodes[1].address);
+    forger.header.epoch = 2;
+    say_head(&forger, 1, 10, 0, 0);
+    say_head(&forger, 1, 5, 2, 2);
+    for (uint64_t sequence = 1; sequence <= 2; sequence++) {
+        uint8_t bytes[MESSAGE_BLOB_MAX];
+        size_t size = entry_body(&forger.header.id, 2, sequence, sequence == 1 ? "now/1" : "now/2", false, bytes);
+        net_sign_as(net->nodes[1].identity.public_key, bytes, size, bytes + size);
+        forger_say(&forger,
+                   &(struct message){.kind = MESSAGE_ENTRY, .bytes = bytes, .size = size + GOSSIP_SIGNATURE_SIZE});
+    }
+    assert_true(net_has_row(net, 0, 1, "now/1"));
+    assert_true(net_has_row(net, 0, 1, "now/2"));
+    net_free(net);
+}
+
 /* P24: a clock that jumps back, or one call with another's time: what is planned is planned from the latest time that
  * was ever seen. */
 static void time_that_runs_backwards_changes_nothing(void **state) {
@@ -191,6 +231,7 @@ int main(void) {
         cmocka_unit_test(what_a_member_is_accused_of_comes_with_every_question),
         cmocka_unit_test(hearsay_makes_nobody_alive),
         cmocka_unit_test(who_is_older_than_what_we_hold_is_told_so_in_the_answer),
+        cmocka_unit_test(a_checkpoint_of_a_life_that_was_lost_takes_nothing_back),
         cmocka_unit_test(time_that_runs_backwards_changes_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -195,6 +195,29 @@ static void an_older_transfer_is_worth_its_bytes_when_a_newer_one_begins(void **
     registry_unref(old.registry);
 }
 
+/* Its owner lost its disk and began again in the same epoch, and nobody has that checkpoint: it is not waited for. */
+static void a_transfer_ends_when_a_later_head_names_an_earlier_checkpoint(void **unused) {
+    (void)unused;
+    struct fixture_owner lost, owner;
+    struct fixture_replica replica = {0};
+    fixture_init(&lost);
+    fixture_init(&owner);
+    fixture_say(&lost, "+old/1");
+    fixture_say(&lost, "+old/2");
+    fixture_checkpoint(&lost);
+    assert_int_equal(fixture_offer_head(&replica, &lost), REGISTRY_GAP);
+    owner.incarnation = lost.incarnation;
+    fixture_offer_head(&replica, &owner);
+    for (uint64_t sequence = 1; sequence <= 3; sequence++) {
+        fixture_say(&owner, sequence == 1 ? "+new/1" : sequence == 2 ? "+new/2" : "+new/3");
+        assert_int_equal(fixture_offer(&replica, &owner, sequence), REGISTRY_OK);
+        assert_true(fixture_agrees(&replica, &owner));
+    }
+    fixture_end(&replica);
+    registry_unref(lost.registry);
+    registry_unref(owner.registry);
+}
+
 static void an_empty_checkpoint_needs_no_chunks(void **unused) {
     (void)unused;
     struct fixture_owner owner;
@@ -220,6 +243,7 @@ int main(void) {
         cmocka_unit_test(memory_for_a_checkpoint_grows_with_what_came),
         cmocka_unit_test(a_checkpoint_that_is_no_good_is_fetched_once),
         cmocka_unit_test(an_older_transfer_is_worth_its_bytes_when_a_newer_one_begins),
+        cmocka_unit_test(a_transfer_ends_when_a_later_head_names_an_earlier_checkpoint),
         cmocka_unit_test(an_empty_checkpoint_needs_no_chunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
