@@ -21,6 +21,7 @@ struct pair {
 struct link {
     struct pair pair;
     bool up;
+    size_t place;                      /* among those that are up */
     uint32_t life;                     /* of the link between these two: what is under way of an earlier one is lost */
     uint64_t used_us, kept_us, cut_us; /* cut_us: since when; 0: it is not */
     uint64_t arrived_us[2];            /* the newest of each direction, for the order */
@@ -40,6 +41,8 @@ struct parcel {
 
 struct links {
     struct link *all;
+    struct link **up; /* those alone: in a large federation most pairs have had a link once */
+    size_t up_count, up_room;
     struct parcel *parcels;
     size_t count, room;
     uint32_t free; /* the first + 1 */
@@ -59,7 +62,24 @@ void links_free(struct links *links) {
     for (size_t i = 0; i < links->count; i++)
         free(links->parcels[i].bytes);
     free(links->parcels);
+    free(links->up);
     free(links);
+}
+
+static void set_up(struct links *links, struct link *link) {
+    if (link->up) return;
+    links->up = memory_room(links->up, &links->up_room, links->up_count + 1, sizeof *links->up);
+    link->up = true;
+    link->place = links->up_count;
+    links->up[links->up_count++] = link;
+}
+
+static void set_down(struct links *links, struct link *link) {
+    if (!link->up) return;
+    link->up = false;
+    struct link *last = links->up[--links->up_count];
+    links->up[link->place] = last;
+    last->place = link->place;
 }
 
 static struct link *find(struct links *links, uint32_t a, uint32_t b) {
@@ -164,7 +184,7 @@ static void cut(struct world *world, struct link *link) {
     if (link->up)
         world_trace(world, &world->brokers[link->pair.low], "has no link to %s any more",
                     world->brokers[link->pair.high].name);
-    link->up = false;
+    set_down(world->links, link);
     link->life++;
     uint64_t now = world_now_us(world);
     uint32_t ends[2] = {link->pair.low, link->pair.high};
@@ -179,10 +199,10 @@ void links_end(struct world *world, struct broker *broker) {
 }
 
 void links_poll(struct world *world) {
-    struct link *link, *next;
+    struct links *links = world->links;
     uint64_t now = world_now_us(world);
-    HASH_ITER(hh, world->links->all, link, next) {
-        if (!link->up) continue;
+    for (size_t i = links->up_count; i-- > 0;) {
+        struct link *link = links->up[i];
         bool reaches = network_reaches(world->network, link->pair.low, link->pair.high) &&
                        network_reaches(world->network, link->pair.high, link->pair.low);
         link->cut_us = reaches ? 0 : link->cut_us > 0 ? link->cut_us : now;
@@ -201,7 +221,7 @@ static void come_up(struct world *world, const struct parcel *parcel, struct lin
     const struct member_id *dialler_id = &world->id_of[dialler->identity], *other_id = &world->id_of[other->identity];
     if (parcel->dialled.family != 0) gossip_link_found(core, broker_now_ms(world, dialler), &parcel->dialled, other_id);
     bool new = !link->up;
-    link->up = true;
+    set_up(world->links, link);
     link->used_us = world_now_us(world);
     gossip_link_up(core, broker_now_ms(world, dialler), other_id);
     broker_touched(world, dialler);
