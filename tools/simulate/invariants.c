@@ -16,8 +16,8 @@
  *  (I12, no wall clock in the core, is checked by tests/layers.)
  *
  * In a small federation each event is followed by a look at everything its broker holds; in a large one at those that
- * its events name and, now and then, at another in turn, so that the cost of an event does not grow with the
- * federation. */
+ * its events name and, now and then, at itself and another in turn, so that the cost of an event does not grow with
+ * the federation. */
 #include "tools/simulate/world.h"
 
 #include "tools/simulate/memory.h"
@@ -25,9 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_AT_ALL 16u       /* members: in federations up to this size everything is looked at after each event */
-#define TURN_EVENTS 8u        /* in larger ones another member has its turn once in so many events */
-#define TURN_POLLS 5u         /* and a broker's addresses are compared once in so many polls */
+#define LOOK_AT_ALL 16u       /* brokers: in federations up to this size everything is looked at after each event */
 #define WATCHED_ALL 1000u     /* brokers: above, only one in so many is watched closely, since what is remembered of */
 #define WATCHED_OTHERWISE 50u /* each pair would be gigabytes */
 #define NAMED_MAX 64u
@@ -48,6 +46,24 @@
 #define OWNER_BYTES_DEFAULT (1u << 20)
 #define STAGED_CAP 2u /* checkpoints of one owner on their way */
 #define ROWS_OF_ONE_ENTRY 256u
+
+/* How often what no event names is looked at. In a large federation that is memory which nothing else needs just then,
+ * and each look costs as much as what the core does for an event. */
+struct care {
+    uint32_t brokers_max;
+    uint32_t turn_events;  /* of a broker, until it itself and another member have their turn */
+    uint32_t sizes_events; /* of all, until queues are looked at */
+    uint32_t turn_polls;   /* until one broker compares the addresses of all, */
+    uint32_t viewers;      /* one in so many does */
+};
+
+static const struct care *care_for(const struct world *world) {
+    static const struct care cares[] = {{LOOK_AT_ALL, 1, 1, 1, 1}, {250, 8, 16, 5, 1}, {UINT32_MAX, 32, 64, 20, 50}};
+    const struct care *care = cares;
+    while (world->broker_count > care->brokers_max)
+        care++;
+    return care;
+}
 
 /* What a broker held of another when last looked at. */
 struct view {
@@ -295,7 +311,8 @@ static void look_at_some(struct world *world, struct broker *broker, struct goss
     struct gossip_inspected held;
     for (uint32_t i = 0; i < watch->named_count; i++)
         if (gossip_inspect_find(core, &world->id_of[watch->named[i]], &held)) look(world, broker, &held);
-    if (++watch->events % TURN_EVENTS != 0) return;
+    if (++watch->events % care_for(world)->turn_events != 0) return;
+    if (gossip_inspect_self(core, &held)) look(world, broker, &held);
     if (!gossip_inspect_at(core, watch->turn++, &held)) {
         watch->turn = 0;
         return;
@@ -309,10 +326,10 @@ void invariants_check(struct world *world, struct broker *broker) {
     struct gossip *core = broker->strategy->core(broker->node);
     struct gossip_inspected held;
     if (issuer_count(world->issuer) > 0) check_ring(world, broker, core);
-    if (gossip_inspect_self(core, &held)) look(world, broker, &held);
     if (world->broker_count > LOOK_AT_ALL) {
         look_at_some(world, broker, core);
     } else {
+        if (gossip_inspect_self(core, &held)) look(world, broker, &held);
         for (size_t i = 0; gossip_inspect_at(core, i, &held); i++)
             if (!held.self) look(world, broker, &held);
     }
@@ -320,7 +337,7 @@ void invariants_check(struct world *world, struct broker *broker) {
 }
 
 void invariants_before(struct world *world, struct broker *broker) {
-    if (!broker->strategy->core || (world->broker_count > LOOK_AT_ALL && world->events % LOOK_AT_ALL != 0)) return;
+    if (!broker->strategy->core || world->events % care_for(world)->sizes_events != 0) return;
     const struct gossip_limits *limits = &world->plan->limits;
     struct gossip_sizes sizes;
     gossip_inspect_sizes(broker->strategy->core(broker->node), &sizes);
@@ -456,9 +473,11 @@ static void check_addresses(struct world *world, struct broker *viewer) {
 
 /* One broker at a time: all that it holds is looked through. */
 void invariants_poll(struct world *world) {
-    uint64_t every = world->broker_count > LOOK_AT_ALL ? TURN_POLLS : 1, turn = world->polls++;
-    if (!world->strategy->core || turn % every != 0) return;
-    struct broker *broker = &world->brokers[turn / every % world->broker_max];
+    const struct care *care = care_for(world);
+    uint64_t turn = world->polls++;
+    if (!world->strategy->core || turn % care->turn_polls != 0) return;
+    uint32_t viewers = (world->broker_max + care->viewers - 1) / care->viewers;
+    struct broker *broker = &world->brokers[turn / care->turn_polls % viewers * care->viewers];
     bool ours = broker->sort == SORT_HONEST && broker->node && broker->watch->view_count > 0 &&
                 broker->frozen_us <= world_now_us(world);
     if (ours) check_addresses(world, broker);
