@@ -11,9 +11,10 @@
 #define DATAGRAM_COST 576u    /* of the buffer, at least, for each datagram */
 #define FLAG_LATE 1u          /* of a packet: it has waited for its slow receiver already */
 #define TICKS_AT_ONCE 4u
-#define MANY 250u /* brokers: beyond, each keeps few members in large records, or a run would not fit into memory */
-#define AWAKE_OF_MANY 32u
-#define ROWS_EXTRA 8u /* a broker's rows vary by so many */
+#define AWAKE_TOGETHER 1400000u /* members in large records, of all brokers: 1.5 GB */
+#define AWAKE_LEAST 64u
+#define AWAKE_DEFAULT 1024u /* of gossip.h */
+#define ROWS_EXTRA 8u       /* a broker's rows vary by so many */
 
 static const char federation[] = WORLD_FEDERATION, other_federation[] = "another";
 
@@ -120,6 +121,13 @@ void broker_resolve(struct world *world, struct broker *broker) {
     broker_touched(world, broker);
 }
 
+/* Where brokers are very many each keeps few members in large records, or a run would not fit into memory. 0: as many
+ * as a daemon. */
+static uint32_t awake_max(uint32_t brokers) {
+    uint32_t each = AWAKE_TOGETHER / brokers;
+    return each >= AWAKE_DEFAULT ? 0 : each > AWAKE_LEAST ? each : AWAKE_LEAST;
+}
+
 static void make_node(struct world *world, struct broker *broker) {
     const struct plan *plan = world->plan;
     uint8_t token[STANDIN_TOKEN_SIZE];
@@ -147,7 +155,7 @@ static void make_node(struct world *world, struct broker *broker) {
     issuer_fill(world->issuer, ring, &options);
     if (options.limits.members_max == 0 && world->broker_max > 4000)
         options.limits.members_max = world->broker_max + 96;
-    if (options.limits.awake_max == 0 && world->broker_count > MANY) options.limits.awake_max = AWAKE_OF_MANY;
+    if (options.limits.awake_max == 0) options.limits.awake_max = awake_max(world->broker_count);
     if (!hidden) options.advertise = network_address(world->network, broker->index);
     broker->node = broker->strategy->create(&options, world->common, broker_now_ms(world, broker));
     if (!broker->node) memory_is_short();
