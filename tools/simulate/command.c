@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "tools/commands.h"
@@ -152,26 +151,21 @@ static uint64_t first_seed(const struct wanted *wanted) {
 /* ---- a run ---- */
 
 struct progress {
-    double begun_s, told_s;
+    struct cost begun;
+    double told_s;
     bool terminal;
 };
 
-static double now_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
-
 static void on_progress(void *context, const struct world *world) {
     struct progress *progress = context;
-    double now = now_s();
+    double took_s = cost_since(&progress->begun).wall_s;
     char done[24], all[24];
-    if (now - progress->begun_s < PROGRESS_FROM_S || now - progress->told_s < PROGRESS_EVERY_S) return;
-    progress->told_s = now;
+    if (took_s < PROGRESS_FROM_S || took_s - progress->told_s < PROGRESS_EVERY_S) return;
+    progress->told_s = took_s;
     report_time(world_now_us(world), done);
     report_time(world->plan->duration_us, all);
     fprintf(stderr, "%ssimulated %s of %s, %" PRIu64 " events, %.0f s%s", progress->terminal ? "\r\033[K" : "", done,
-            all, world->events, now - progress->begun_s, progress->terminal ? "" : "\n");
+            all, world->events, took_s, progress->terminal ? "" : "\n");
 }
 
 static void clear_progress(const struct progress *progress) {
@@ -181,13 +175,13 @@ static void clear_progress(const struct progress *progress) {
 /* Runs one seed. True when all held; the result and the reason are copied out. */
 static bool run(const struct wanted *wanted, const struct plan *plan, FILE *trace, struct result *result,
                 char why[WORLD_WHY_MAX]) {
-    struct progress progress = {.begun_s = now_s(), .terminal = isatty(STDERR_FILENO) != 0};
+    struct progress progress = {.begun = cost_now(), .terminal = isatty(STDERR_FILENO) != 0};
     struct world *world = world_new(plan, wanted->strategy, trace, SABOTAGE_NONE);
     world->trace_datagrams = wanted->datagrams;
     bool good = world_run(world, wanted->quiet ? NULL : on_progress, &progress);
     clear_progress(&progress);
     *result = *measure_result(world->measure);
-    result->wall_s = now_s() - progress.begun_s;
+    result->cost = cost_since(&progress.begun);
     memcpy(why, world->why, WORLD_WHY_MAX);
     world_free(world);
     return good;
@@ -225,7 +219,7 @@ static int run_one(const struct wanted *wanted, FILE *trace) {
 
 static int run_many(const struct wanted *wanted, FILE *trace) {
     uint64_t first = first_seed(wanted), broken = 0, events = 0, faults = 0;
-    double begun = now_s();
+    struct cost begun = cost_now();
     for (uint64_t seed = first; seed < first + wanted->seeds; seed++) {
         struct plan plan;
         char why[WORLD_WHY_MAX];
@@ -243,7 +237,7 @@ static int run_many(const struct wanted *wanted, FILE *trace) {
         plan_free(&plan);
     }
     printf("%" PRIu64 " seeds, %" PRIu64 " broke an invariant; %" PRIu64 " faults, %" PRIu64 " events, %.1f s\n",
-           wanted->seeds, broken, faults, events, now_s() - begun);
+           wanted->seeds, broken, faults, events, cost_since(&begun).wall_s);
     return broken > 0 ? EXIT_NO : EXIT_GOOD;
 }
 

@@ -3,6 +3,7 @@
 #define SIMULATE_MEASURE_H
 
 #include "gossip/gossip.h"
+#include "tools/simulate/cost.h"
 #include "tools/simulate/tally.h"
 
 struct world;
@@ -32,7 +33,7 @@ struct result {
     uint64_t simulated_us, events, datagrams, bytes;
     uint64_t faults;
     double bytes_per_member; /* of memory; 0: not measured */
-    double wall_s;
+    struct cost cost;
     uint64_t trace_hash;
 };
 

@@ -139,7 +139,7 @@ static bool print_losses(struct numbers_table *table, row_of_loss *row) {
 static bool print_know(struct numbers_table *table) {
     static const char *const titles[] = {"brokers", "protocol",   "loss", "row 50 %", "99 %",
                                          "last",    "down 50 %",  "last", "idle B/s", "steady B/s",
-                                         "join",    "join bytes", "wall", NULL};
+                                         "join",    "join bytes", "wall", "CPU",      NULL};
     bool good = numbers_table_begin(
         table,
         "Time until a row is known to half of the brokers, to 99 %, to the last; until a crash is noticed; bytes that "
@@ -149,15 +149,15 @@ static bool print_know(struct numbers_table *table) {
 }
 
 static bool print_slow(struct numbers_table *table) {
-    static const char *const titles[] = {"brokers",  "protocol",  "loss", "none slow",
-                                         "1 % slow", "20 % slow", "wall", NULL};
+    static const char *const titles[] = {"brokers",   "protocol", "loss", "none slow", "1 % slow",
+                                         "20 % slow", "wall",     "CPU",  NULL};
     bool good = numbers_table_begin(
         table, "Healthy brokers called down in a broker-hour, while others see all input 2 s late", titles);
     return numbers_table_end(table, good && print_losses(table, numbers_row_slow));
 }
 
 static bool print_cut(struct numbers_table *table) {
-    static const char *const titles[] = {"brokers", "protocol", "cut", "healed after", "wall", NULL};
+    static const char *const titles[] = {"brokers", "protocol", "cut", "healed after", "wall", "CPU", NULL};
     const struct numbers_wanted *wanted = table->wanted;
     bool good = numbers_table_begin(table, "Two halves that were cut apart: time until all agree again", titles);
     for (size_t n = 0; n < wanted->broker_count; n++)
@@ -168,8 +168,8 @@ static bool print_cut(struct numbers_table *table) {
 }
 
 static bool print_memory(struct numbers_table *table) {
-    static const char *const titles[] = {"brokers",     "protocol", "loss", "bytes of a broker",
-                                         "of a member", "of a row", "wall", NULL};
+    static const char *const titles[] = {"brokers", "protocol", "loss", "bytes of a broker", "of a member", "of a row",
+                                         "wall",    "CPU",      NULL};
     bool good = numbers_table_begin(table,
                                     "Memory of a broker alone in its process; of each further member; of each row, its "
                                     "share of the owner's included",
@@ -196,7 +196,7 @@ int numbers_command(int argc, char **argv) {
         "rules "
         "on the same networks.\v"
         "Everything takes hours; a part, such as --brokers 3,100 --loss 0,20%, minutes. The same options and seed give "
-        "the same figures, but for wall.\n\n"
+        "the same figures, but for wall and CPU.\n\n"
         "What was stopped goes on with\n"
         "  hobnob simulate --numbers --markdown > first.md\n"
         "  hobnob simulate --numbers --markdown --resume first.md > second.md",

@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "tools/simulate/report.h"
 #include "tools/simulate/world.h"
@@ -18,12 +17,6 @@
 #define WEIGHED_MAX 1000u /* brokers that share nothing */
 #define ALONE 3u          /* brokers: what they take is nearly all for themselves */
 #define SHARES 3u         /* of slow brokers */
-
-static double now_s(void) {
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
-}
 
 /* ---- cells ---- */
 
@@ -40,8 +33,14 @@ static void number_cell(char cell[NUMBERS_CELL], double value) {
         snprintf(cell, NUMBERS_CELL, "%.0fk", value / 1e3);
 }
 
-static void wall_cell(char cell[NUMBERS_CELL], double wall_s) {
-    snprintf(cell, NUMBERS_CELL, "%.1f s", wall_s);
+static void cost_cells(char (*cells)[NUMBERS_CELL], const struct cost *cost) {
+    snprintf(cells[0], NUMBERS_CELL, "%.1f s", cost->wall_s);
+    snprintf(cells[1], NUMBERS_CELL, "%.1f s", cost->cpu_s);
+}
+
+static void add_cost(struct cost *sum, const struct cost *cost) {
+    sum->wall_s += cost->wall_s;
+    sum->cpu_s += cost->cpu_s;
 }
 
 static void blank(struct numbers_row *row) {
@@ -80,14 +79,14 @@ static bool is_affordable(const struct numbers_wanted *wanted, const struct plan
 /* What an invariant says of it is not asked here: figures are wanted of runs that do not heal, too. */
 static struct result *run(const struct numbers_wanted *wanted, struct plan *plan, const struct strategy *strategy) {
     static struct result result;
-    double begun = now_s();
+    struct cost begun = cost_now();
     if (!wanted->quiet)
         fprintf(stderr, "%s, %" PRIu32 " brokers, %g %% loss: %s\n", strategy->name, plan->broker_count,
                 plan->weather.loss * 100, plan->title);
     struct world *world = world_new(plan, strategy, NULL, SABOTAGE_NONE);
     world_run(world, NULL, NULL);
     result = *measure_result(world->measure);
-    result.wall_s = now_s() - begun;
+    result.cost = cost_since(&begun);
     world_free(world);
     return &result;
 }
@@ -138,7 +137,7 @@ bool numbers_row_know(struct numbers_table *table, uint64_t brokers, double loss
         number_cell(row.cells[9], result->steady_bytes_per_s);
         time_cell(row.cells[10], joined, tally_at(&result->join, 0.5));
         if (joined) number_cell(row.cells[11], (double)tally_at(&result->join_bytes, 0.5));
-        wall_cell(row.cells[12], result->wall_s);
+        cost_cells(&row.cells[12], &result->cost);
     }
     plan_free(&plan);
     return numbers_table_add(table, &row);
@@ -157,7 +156,7 @@ bool numbers_row_slow(struct numbers_table *table, uint64_t brokers, double loss
     static const double shares[SHARES] = {0, 0.01, 0.2};
     struct plan plan;
     struct numbers_row row;
-    double wall_s = 0;
+    struct cost cost = {0};
     name_loss(&row, brokers, loss, strategy);
     if (numbers_table_again(table, &row)) return true;
     plan_slow(&plan, table->wanted, brokers, loss, shares[SHARES - 1]);
@@ -169,10 +168,10 @@ bool numbers_row_slow(struct numbers_table *table, uint64_t brokers, double loss
         if (result->broker_hours > 0)
             snprintf(row.cells[NUMBERS_NAMES + i], NUMBERS_CELL, "%.3g",
                      (double)result->false_death_brokers / result->broker_hours);
-        wall_s += result->wall_s;
+        add_cost(&cost, &result->cost);
         plan_free(&plan);
     }
-    if (affordable) wall_cell(row.cells[NUMBERS_NAMES + SHARES], wall_s);
+    if (affordable) cost_cells(&row.cells[NUMBERS_NAMES + SHARES], &cost);
     return numbers_table_add(table, &row);
 }
 
@@ -196,14 +195,14 @@ bool numbers_row_cut(struct numbers_table *table, uint64_t brokers, uint64_t cut
             time_cell(row.cells[3], true, tally_at(&result->heal, 0.5));
         else
             snprintf(row.cells[3], NUMBERS_CELL, "not in 5 min");
-        wall_cell(row.cells[4], result->wall_s);
+        cost_cells(&row.cells[4], &result->cost);
     }
     plan_free(&plan);
     return numbers_table_add(table, &row);
 }
 
 /* What one broker takes, in a federation whose brokers share nothing, as daemons do not; in bytes. */
-static double weigh(const struct numbers_wanted *wanted, uint64_t brokers, uint32_t rows, double *wall_s) {
+static double weigh(const struct numbers_wanted *wanted, uint64_t brokers, uint32_t rows, struct cost *cost) {
     struct plan plan;
     plan_for(&plan, wanted, brokers, 0, "memory");
     plan.alone = true;
@@ -211,7 +210,7 @@ static double weigh(const struct numbers_wanted *wanted, uint64_t brokers, uint3
     plan.idle_us = 30 * AGENDA_S;
     plan.duration_us = 90 * AGENDA_S;
     const struct result *result = run(wanted, &plan, &strategy_hobnob);
-    *wall_s += result->wall_s;
+    add_cost(cost, &result->cost);
     double bytes = result->bytes_per_member * (double)brokers;
     plan_free(&plan);
     return bytes;
@@ -219,19 +218,19 @@ static double weigh(const struct numbers_wanted *wanted, uint64_t brokers, uint3
 
 bool numbers_row_memory(struct numbers_table *table, uint64_t brokers) {
     struct numbers_row row;
-    double wall_s = 0;
+    struct cost cost = {0};
     name_row(&row, brokers, &strategy_hobnob, "0 %");
     if (numbers_table_again(table, &row)) return true;
     if (brokers > WEIGHED_MAX) {
         snprintf(row.cells[3], NUMBERS_CELL, "not run: a member takes the same at 1,000");
         return numbers_table_add(table, &row);
     }
-    double empty = weigh(table->wanted, brokers, 0, &wall_s);
-    double full = weigh(table->wanted, brokers, ROWS_WEIGHED, &wall_s);
+    double empty = weigh(table->wanted, brokers, 0, &cost);
+    double full = weigh(table->wanted, brokers, ROWS_WEIGHED, &cost);
     number_cell(row.cells[3], empty);
     if (brokers > ALONE)
-        number_cell(row.cells[4], (empty - weigh(table->wanted, ALONE, 0, &wall_s)) / (double)(brokers - ALONE));
+        number_cell(row.cells[4], (empty - weigh(table->wanted, ALONE, 0, &cost)) / (double)(brokers - ALONE));
     number_cell(row.cells[5], (full - empty) / (double)(brokers * 2 * ROWS_WEIGHED));
-    wall_cell(row.cells[6], wall_s);
+    cost_cells(&row.cells[6], &cost);
     return numbers_table_add(table, &row);
 }

@@ -110,8 +110,10 @@ static bool add_facts(struct table *table, const struct result *result) {
     if (result->bytes_per_member > 0)
         good = good && add_fact(table, "memory of a member at a broker", "%s with all its rows", first);
     report_time(result->simulated_us, first);
-    good = good && add_fact(table, "simulated", "%s, %" PRIu64 " datagrams, in %.1f s", first, result->datagrams,
-                            result->wall_s);
+    good = good && add_fact(table, "simulated", "%s, %" PRIu64 " datagrams", first, result->datagrams);
+    bytes_text(cost_resident_max(), "", first);
+    good = good && add_fact(table, "took", "%.1f s, %.1f s of them on a core, %s of memory at most",
+                            result->cost.wall_s, result->cost.cpu_s, first);
     return good && add_fact(table, "trace", "%016" PRIx64, result->trace_hash);
 }
 
@@ -169,10 +171,11 @@ bool report_print_json(const struct plan *plan, const char *strategy, const stru
                   (json_int_t)result->crashes, "changes", (json_int_t)result->changes, "changes_incomplete",
                   (json_int_t)result->changes_incomplete, "suspicions", (json_int_t)result->suspicions, "datagrams",
                   (json_int_t)result->datagrams, "events", (json_int_t)result->events);
-    json_t *found = json_pack("{s:{s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:s,s:s?}}", "simulation", "plan", plan_json, "seconds",
-                              seconds_json, "deaths", deaths, "bytes", bytes, "counts", counts, "simulated_s",
-                              (double)result->simulated_us / 1e6, "wall_s", result->wall_s, "trace", hash, "broken",
-                              why[0] ? why : NULL);
+    json_t *found =
+        json_pack("{s:{s:o,s:o,s:o,s:o,s:o,s:f,s:f,s:f,s:f,s:s,s:s?}}", "simulation", "plan", plan_json, "seconds",
+                  seconds_json, "deaths", deaths, "bytes", bytes, "counts", counts, "simulated_s",
+                  (double)result->simulated_us / 1e6, "wall_s", result->cost.wall_s, "cpu_s", result->cost.cpu_s,
+                  "resident_max", cost_resident_max(), "trace", hash, "broken", why[0] ? why : NULL);
     bool good = found != NULL && json_dumpf(found, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6)) == 0;
     if (good) putchar('\n');
     json_decref(found);
