@@ -136,14 +136,15 @@ class Router(WeatherTest):
 
     def test_a_rate_is_kept_and_its_queue_has_an_end(self):
         self.sky.set(rate=100, queue=100)
-        self.send(60, size=972)  # 1,000 bytes with their headers
+        began = self.send(60, size=972)[0]  # 1,000 bytes with their headers
         counts = lambda: self.sky.counts()["a", "b"]
         wait_until("all are counted", lambda: counts()["udp"] == 60)
-        self.assertGreater(counts()["queue_dropped"], 20)
-        found = self.gather(10)
+        most = 2 + (time.time() - began + 0.1) / 0.01  # what left the queue while they came, and what it holds
+        dropped = counts()["queue_dropped"]
+        self.assertGreaterEqual(dropped, 60 - most)
+        found = self.gather(60 - dropped)
         time.sleep(0.3)  # longer than the queue
-        found += self.received()
-        self.assertLess(len(found), 30)
+        self.assertEqual(self.received(), [])
         took = max(at for _, at in found) - min(at for _, at in found)
         self.assertGreater(took, 0.8 * 0.01 * (len(found) - 1))  # the first may be late by what the machine was busy
 

@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "daemon/turns.h"
+#include "patient_clock.h"
 
 static void each_turn_is_in_the_first_bucket_that_holds_it(void **state) {
     static const uint64_t turns_us[] = {0, 5000, 5001, 20000, 2000000, 2000001, 5000000000};
@@ -59,8 +60,10 @@ static void a_turn_lasts_from_waking_to_the_next_sleep(void **state) {
     uv_prepare_start(&prepare, on_prepare);
     uv_timer_start(&work, on_work, 300, 0);
     uv_timer_start(&end, on_end, 340, 0);
+    uint64_t held_up_us = held_up_ns() / 1000;
     uv_run(&loop, UV_RUN_DEFAULT);
-    assert_in_range(turns.counters.us_max, 29000, 290000);
+    held_up_us = held_up_ns() / 1000 - held_up_us; /* a busy machine makes turns longer */
+    assert_in_range(turns.counters.us_max, 29000, 290000 + held_up_us);
     uv_close((uv_handle_t *)&work, NULL);
     uv_close((uv_handle_t *)&end, NULL);
     uv_close((uv_handle_t *)&prepare, NULL);
