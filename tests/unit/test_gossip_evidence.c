@@ -175,8 +175,8 @@ static void say_head(struct forger *forger, int of, uint64_t incarnation, uint64
     forger_say(forger, &(struct message){.kind = MESSAGE_HEAD, .bytes = bytes, .size = size});
 }
 
-/* It lost its disk, and began again in the same epoch. Somebody still holds the head of a checkpoint that it had made
- * before, and that nobody has. */
+/* P6: it lost its disk, and began again in the same epoch. Somebody still holds the head of a checkpoint that it had
+ * made before, and that nobody has. */
 static void a_checkpoint_of_a_life_that_was_lost_takes_nothing_back(void **state) {
     (void)state;
     struct net *net = net_new_running(3, 442);

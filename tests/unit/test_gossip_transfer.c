@@ -195,7 +195,8 @@ static void an_older_transfer_is_worth_its_bytes_when_a_newer_one_begins(void **
     registry_unref(old.registry);
 }
 
-/* Its owner lost its disk and began again in the same epoch, and nobody has that checkpoint: it is not waited for. */
+/* P6: its owner lost its disk and began again in the same epoch, and nobody has that checkpoint: it is not waited for.
+ */
 static void a_transfer_ends_when_a_later_head_names_an_earlier_checkpoint(void **unused) {
     (void)unused;
     struct fixture_owner lost, owner;
