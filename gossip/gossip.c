@@ -2,6 +2,7 @@
 #include "broker/topic.h"
 #include "gossip/verbs.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,6 +173,28 @@ uint64_t gossip_deadline_ms(const struct gossip *gossip) {
     deadline = earlier(deadline, seek_deadline_ms(gossip));
     deadline = earlier(deadline, carrier_deadline_ms(gossip));
     return earlier(deadline, rejoin_deadline_ms(gossip));
+}
+
+#define CACHE_LINE 64u
+
+void gossip_expect(const struct gossip *gossip) {
+    static const size_t more[] = {
+        offsetof(struct gossip, seal.prefix),
+        offsetof(struct gossip, roll),
+        offsetof(struct gossip, seek),
+        offsetof(struct gossip, ring),
+        offsetof(struct gossip, carrier),
+        offsetof(struct gossip, own),
+        offsetof(struct gossip, own.ask_until_ms),
+        offsetof(struct gossip, own.covers[0]),
+        offsetof(struct gossip, own.covers[1]),
+        offsetof(struct gossip, reply),
+    };
+    const char *bytes = (const char *)gossip;
+    for (size_t at = 0; at < offsetof(struct gossip, counters) + CACHE_LINE; at += CACHE_LINE)
+        __builtin_prefetch(bytes + at);
+    for (size_t i = 0; i < sizeof more / sizeof *more; i++)
+        __builtin_prefetch(bytes + more[i]);
 }
 
 static void tick_members(struct gossip *gossip) {

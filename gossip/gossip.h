@@ -187,6 +187,9 @@ void gossip_receive(struct gossip *gossip, uint64_t now_ms, const struct gossip_
                     size_t size);
 /* The next time at which gossip_tick() has work. */
 uint64_t gossip_deadline_ms(const struct gossip *gossip);
+/* One of many in a process will have a call soon: what that needs is brought into the caches while another is at work.
+ * Changes nothing. */
+void gossip_expect(const struct gossip *gossip);
 /* Does what is due. A call that comes late is a lag, see below. */
 void gossip_tick(struct gossip *gossip, uint64_t now_ms);
 /* We did not listen for so long, and it shows in no late gossip_tick(): the machine slept, and its monotonic clock with

@@ -184,11 +184,10 @@ struct quiet {
 #define QUIET_SENDS_MAX 63u
 #define QUIET_HAD_MAX 3u /* more is as good as this (rumors.c) */
 
-#define MEMBERS_CHUNK 64u
 #define MEMBERS_RECENT 8u /* a power of two */
 struct members {
-    struct quiet **chunks; /* MEMBERS_CHUNK each, by number */
-    size_t chunk_count;
+    struct quiet *quiet; /* by number */
+    uint32_t quiet_count, quiet_room;
     uint32_t free; /* 1 + number, a list by quiet.place; 0: none */
     struct awake {
         struct member *member;
@@ -206,8 +205,7 @@ struct members {
     size_t unverified;
     uint32_t changes; /* of who is alive */
     struct {
-        struct member_id id;
-        bool there;
+        uint32_t number;    /* DIRECTORY_NOBODY: nobody is alive */
         uint32_t at_change; /* 1 + changes when it was found; 0: never looked for */
     } neighbours[2];        /* order.c: before and behind us */
     /* Some that are awake and were found by id lately, which are mostly our neighbours: by the last bits of the id. */

@@ -1,4 +1,4 @@
-/* Who there is. Records stand in chunks and never move; a directory finds them by id; and one array holds their numbers
+/* Who there is. Large records never move; a directory finds them by id; and one array holds their numbers
  * in parts, so that a random visible one, the next one to be asked, all suspects and all who are absent are each found
  * without a walk. */
 #include "gossip/verbs.h"
@@ -361,23 +361,19 @@ static bool displace(struct gossip *gossip) {
     return true;
 }
 
-static bool add_chunk(struct members *members) {
-    struct quiet **chunks = realloc(members->chunks, (members->chunk_count + 1) * sizeof *chunks);
-    if (!chunks) return false;
-    members->chunks = chunks;
-    struct quiet *chunk = calloc(MEMBERS_CHUNK, sizeof *chunk);
-    if (!chunk) return false;
-    uint32_t first = (uint32_t)members->chunk_count * MEMBERS_CHUNK;
-    for (uint32_t i = MEMBERS_CHUNK; i-- > 0;) {
-        chunk[i].place = members->free & QUIET_PLACE_MAX;
-        members->free = first + i + 1;
-    }
-    chunks[members->chunk_count++] = chunk;
+static bool reserve_quiet(struct members *members) {
+    if (members->free || members->quiet_count < members->quiet_room) return true;
+    uint32_t room = members->quiet_room + members->quiet_room / 4 + 16;
+    if (room > QUIET_PLACE_MAX) return false;
+    struct quiet *quiet = realloc(members->quiet, room * sizeof *quiet);
+    if (!quiet) return false;
+    members->quiet = quiet;
+    members->quiet_room = room;
     return true;
 }
 
 static bool reserve(struct members *members) {
-    if (!members->free && (members->count >= QUIET_PLACE_MAX - MEMBERS_CHUNK || !add_chunk(members))) return false;
+    if (!reserve_quiet(members)) return false;
     if (members->count < members->room) return true;
     size_t room = members->room + members->room / 4 + 16;
     uint32_t *places = realloc(members->places, room * sizeof *places);
@@ -390,19 +386,19 @@ static bool reserve(struct members *members) {
 static struct member *add(struct gossip *gossip, const struct member_id *id) {
     struct members *members = &gossip->members;
     if (!reserve(members)) return NULL;
-    uint32_t number = members->free - 1;
+    uint32_t number = members->free ? members->free - 1 : members->quiet_count;
     struct quiet *quiet = quiet_of(members, number);
     struct member *member = quiet_rise(gossip, number);
     if (!member) return NULL;
     if (!directory_add(&members->directory, members_ids(members), id, number)) {
-        quiet->awake = member;
         quiet_drop(gossip, member);
-        quiet->awake = NULL;
         return NULL;
     }
-    members->free = quiet->place;
-    quiet->awake = member;
-    quiet->is_awake = true;
+    if (members->free)
+        members->free = quiet->place;
+    else
+        members->quiet_count++;
+    *quiet = (struct quiet){.awake = member, .is_awake = true};
     member->id = *id;
     members->part_end[PART_OTHER]++;
     set_place(members, (uint32_t)members->count++, number);
@@ -494,9 +490,7 @@ void members_free(struct gossip *gossip) {
         members->spare = member->next_free;
         free(member);
     }
-    for (size_t i = 0; i < members->chunk_count; i++)
-        free(members->chunks[i]);
-    free(members->chunks);
+    free(members->quiet);
     free(members->places);
     free(gossip->names.slots);
     free(members->awake);

@@ -61,11 +61,10 @@ static struct member *neighbour(struct gossip *gossip, bool behind) {
     struct members *members = &gossip->members;
     if (members->neighbours[behind].at_change != members->changes + 1) {
         members->neighbours[behind].at_change = members->changes + 1;
-        uint32_t number = look_for_neighbour(gossip, behind ? directory_next : directory_previous);
-        members->neighbours[behind].there = number != DIRECTORY_NOBODY;
-        if (number != DIRECTORY_NOBODY) members->neighbours[behind].id = *members_id_at(members, number);
+        members->neighbours[behind].number = look_for_neighbour(gossip, behind ? directory_next : directory_previous);
     }
-    return members->neighbours[behind].there ? members_find(gossip, &members->neighbours[behind].id) : NULL;
+    uint32_t number = members->neighbours[behind].number;
+    return number != DIRECTORY_NOBODY ? members_wake_at(gossip, number) : NULL;
 }
 
 struct member *members_successor(struct gossip *gossip) {

@@ -20,7 +20,7 @@
 static const char nobody[GOSSIP_NAME_MAX + 1];
 
 struct quiet *quiet_of(const struct members *members, uint32_t number) {
-    return &members->chunks[number / MEMBERS_CHUNK][number % MEMBERS_CHUNK];
+    return &members->quiet[number];
 }
 
 /* ---- records ---- */

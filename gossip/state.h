@@ -218,12 +218,11 @@ struct gossip {
     uint16_t lost_now;           /* silence.c */
     struct effort effort;
     struct chance chance;
-    struct digest digest;
 
     struct members members;
     struct names names;
 
-    /* receive.c: the packet in hand and the reply to it */
+    /* receive.c: the packet in hand */
     const struct packet_header *header;
     struct replay_place place;
     struct member *sender;
@@ -238,22 +237,24 @@ struct gossip {
     bool reply_open;
     bool resync;        /* events.c: of some member */
     uint8_t secret[16]; /* of cookies */
-    struct packet reply;
-
-    struct gossip_counters counters;
     struct gossip_limits limits;
     struct gossip_crypto crypto;
     struct gossip_shared *shared; /* NULL: none */
     /* events.c */
     struct queued_event *events, *events_last, *event_given;
-
+    struct gossip_counters counters;
     struct seal seal;
+
+    /* Of these the first bytes. */
     struct roll roll;
     struct seek seek;
-    struct own own;
     struct ring ring;
-    struct catchup catchup;
     struct carrier carrier;
+    struct own own;
+
+    struct digest digest;
+    struct packet reply; /* to the packet in hand */
+    struct catchup catchup;
 
     struct registry_rules rules;
     struct graves graves; /* holdings.c */

@@ -148,6 +148,7 @@ static void deliver(struct bench *bench) {
     while (packet) {
         struct packet *next = packet->next;
         struct broker *broker = &bench->brokers[packet->to];
+        if (next) gossip_expect(bench->brokers[next->to].gossip);
         struct gossip_address from = address_of(packet->from);
         gossip_receive(broker->gossip, bench->now_ms, &from, packet->bytes, packet->size);
         packet->next = bench->spare;
