@@ -8,12 +8,14 @@
 #include "daemon/api.h"
 #include "daemon/metrics.h"
 #include "daemon/storing.h"
+#include "daemon/trouble.h"
 #include "daemon/web_inside.h"
 
 #define TEXT "text/plain; charset=utf-8"
 #define JSON "application/json"
 #define API "/api/v1/"
-#define RESPONSE_S 20 /* for each piece of a response */
+#define RESPONSE_S 20    /* for each piece of a response */
+#define TROUBLED_MAX 64u /* members named in /metrics */
 
 static const char front_page[] = "Hobnob, a federated MQTT broker\n"
                                  "\n"
@@ -45,6 +47,7 @@ static void write_metrics(const struct server *server, struct text *body) {
     const struct broker *broker = node_broker(server->node);
     struct gossip_counters gossip;
     struct store_state store;
+    struct member_info troubled[TROUBLED_MAX];
     char reason[SERVER_REASON_MAX];
     struct metrics metrics = {.version = HOBNOB_VERSION,
                               .name = server->config->name,
@@ -69,6 +72,8 @@ static void write_metrics(const struct server *server, struct text *body) {
     if (node_gossip(server->node) != NULL) {
         gossip_read_counters(node_gossip(server->node), &gossip);
         metrics.gossip = &gossip;
+        metrics.troubled = troubled;
+        metrics.troubled_count = trouble_list(node_gossip(server->node), server_now_ms(server), troubled, TROUBLED_MAX);
     }
     if (storing_read_state(server->storing, &store)) metrics.store = &store;
     metrics_write(&metrics, body);

@@ -8,6 +8,7 @@
 
 #include "daemon/rings.h"
 #include "daemon/storing.h"
+#include "daemon/trouble.h"
 
 /* Rows are made and written one at a time: a table of a large federation is never in memory twice. */
 struct table {
@@ -90,11 +91,8 @@ static bool member_at(const struct server *server, size_t index, struct member_i
 }
 
 static json_t *trouble(const struct member_info *info) {
-    static const char *const names[] = {[MEMBER_TROUBLE_TOKEN] = "token refused",
-                                        [MEMBER_TROUBLE_NAME] = "name taken",
-                                        [MEMBER_TROUBLE_CLONED] = "key in use by two",
-                                        [MEMBER_TROUBLE_SEALED] = "other gossip key"};
-    return info->trouble == MEMBER_TROUBLE_NONE ? json_null() : json_string(names[info->trouble]);
+    const char *name = trouble_name(info->trouble);
+    return name == NULL ? json_null() : json_string(name);
 }
 
 /* As hobnob key show prints it; none for the keys of a configuration. */

@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "daemon/trouble.h"
+
 #define COUNTER "counter"
 #define GAUGE "gauge"
 
@@ -114,8 +116,8 @@ static const struct row gossip_rows[] = {
     {"hobnob_gossip_checkpoints_received_total", COUNTER, "Registry checkpoints received.",
      GOSSIP(checkpoints_received)},
     {"hobnob_gossip_members_in_trouble", GAUGE,
-     "Members now whose token or name is refused or whose key is used by two; this broker included.",
-     GOSSIP(members_in_trouble)},
+     "Members now in trouble, as hobnob members shows it; this broker included.", GOSSIP(members_in_trouble)},
+    {"hobnob_gossip_misdeeds_total", COUNTER, "What members did that no honest one does.", GOSSIP(misdeeds)},
     {"hobnob_gossip_names_refused_total", COUNTER, "Tokens refused since another key has their name.",
      GOSSIP(names_refused)},
     {"hobnob_gossip_clones_seen_total", COUNTER, "Times that a key was found in use by two brokers.",
@@ -272,6 +274,21 @@ static void write_links(const struct metrics *metrics, struct text *out) {
     }
 }
 
+/* Who an alarm is about. */
+static void write_troubled(const struct metrics *metrics, struct text *out) {
+    if (metrics->troubled_count == 0) return;
+    head(out, "hobnob_member_in_trouble", GAUGE, "Always 1; a member in trouble, as hobnob members shows it.");
+    for (size_t i = 0; i < metrics->troubled_count; i++) {
+        const struct member_info *member = &metrics->troubled[i];
+        text_add(out, "hobnob_member_in_trouble{member=\"");
+        write_label(member->name, out);
+        text_add(out, "\",id=\"");
+        for (size_t k = 0; k < sizeof member->id.bytes; k++)
+            text_add(out, "%02x", member->id.bytes[k]);
+        text_add(out, "\",trouble=\"%s\"} 1\n", trouble_name(member->trouble));
+    }
+}
+
 static void write_members(const struct gossip_counters *gossip, struct text *out) {
     head(out, "hobnob_members", GAUGE, "Members of the federation by state, this broker included.");
     text_add(out, "hobnob_members{state=\"alive\"} %" PRIu64 "\n", gossip->members_alive);
@@ -400,6 +417,7 @@ void metrics_write(const struct metrics *metrics, struct text *out) {
     if (metrics->store != NULL) write_store(metrics->store, out);
     if (metrics->gossip != NULL) {
         write_members(metrics->gossip, out);
+        write_troubled(metrics, out);
         write_rows(gossip_rows, COUNT(gossip_rows), metrics->gossip, out);
     }
     write_rows(client_rows, COUNT(client_rows), &metrics->clients, out);

@@ -33,6 +33,8 @@ struct metrics {
     const struct gossip_counters *gossip; /* NULL for a broker alone: its metrics are left out */
     const struct link_info *links;        /* one per peer; the label is the name, or the id while it has none */
     size_t link_count;
+    const struct member_info *troubled; /* members with a trouble */
+    size_t troubled_count;
 };
 
 /* Appends all of it. Check out->failed. */

@@ -181,6 +181,7 @@ static void on_gossip_event(struct node *node, uint64_t now_ms, const struct gos
     case GOSSIP_RING: on_ring(node); break;
     case GOSSIP_REFUSED:
     case GOSSIP_CLONED:
+    case GOSSIP_CONDUCT:
     case GOSSIP_WARNING: break; /* for the log only */
     }
 }

@@ -81,6 +81,11 @@ void node_log_gossip_event(const struct node *node, const struct gossip_event *e
                  "(hobnob key new, hobnob token mint)",
                  who);
         break;
+    case GOSSIP_CONDUCT:
+        name = "conduct";
+        level = NODE_LOG_WARNING;
+        snprintf(text, sizeof(text), "%s: %s", who, event->text);
+        break;
     case GOSSIP_RING:
         name = "ring";
         snprintf(text, sizeof(text), "gossip key ring %" PRIu64 " is used from now on; it came from %s",

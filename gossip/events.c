@@ -91,6 +91,14 @@ bool event_plain(struct gossip *gossip, enum gossip_event_kind kind, const struc
     return true;
 }
 
+void event_conduct(struct gossip *gossip, const struct member *member, enum member_trouble trouble, const char *text) {
+    struct gossip_event *event = push(gossip, GOSSIP_CONDUCT, NULL, 0);
+    if (!event) return; /* it is still shown */
+    fill(event, member);
+    event->trouble = trouble;
+    snprintf(event->text, sizeof event->text, "%s", text);
+}
+
 bool event_cloned(struct gossip *gossip, const struct gossip_address *from) {
     struct gossip_event *event = push(gossip, GOSSIP_CLONED, NULL, 0);
     if (!event) return false;

@@ -164,7 +164,7 @@ static void on_own_head(struct gossip *gossip, const struct head *head, const ui
     if (ours || head->epoch < self->epoch || (head->epoch == self->epoch && earlier_head)) return;
     if (!proof_may_check(gossip)) return;
     if (!signed_verify(bytes, size, &gossip->crypto, self->public_key)) {
-        gossip->counters.bad_signature++;
+        receive_forged(gossip);
         return;
     }
     /* Its packet comes from where it is; one that somebody else passes on tells only what it announces. */
@@ -236,8 +236,9 @@ static bool helps(const struct member *member, const struct head *head) {
            head->checkpoint_sequence <= newest.checkpoint_sequence;
 }
 
+/* brought: by the sender of the packet in hand, who has seen the key. */
 static void check_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
-                       size_t size) {
+                       size_t size, bool brought) {
     bool newer = above(head->epoch, head->incarnation, member->epoch, member->incarnation);
     if (!newer && !helps(member, head)) {
         /* Older, or as new and different: then two speak with one key, and both should know. */
@@ -255,7 +256,10 @@ static void check_head(struct gossip *gossip, struct member *member, const struc
     }
     if (!proof_may_check(gossip)) return;
     if (!signed_verify(bytes, size, &gossip->crypto, member->public_key)) {
-        gossip->counters.bad_signature++;
+        if (brought)
+            receive_forged(gossip);
+        else
+            gossip->counters.bad_signature++;
         return;
     }
     if (newer && !holdings_let_pass(gossip, member, head)) return;
@@ -281,7 +285,7 @@ static void keep_waiting(struct member *member, const struct head *head, const u
 void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size) {
     struct head head;
     if (!head_read(bytes, size, &head)) {
-        gossip->counters.malformed++;
+        receive_malformed(gossip);
         return;
     }
     if (id_equal(&head.id, &gossip->self->id)) {
@@ -296,7 +300,7 @@ void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size) 
         identity_ask(gossip, member);
         return;
     }
-    check_head(gossip, member, &head, bytes, size);
+    check_head(gossip, member, &head, bytes, size, true);
 }
 
 void evidence_take_waiting(struct gossip *gossip, struct member *member) {
@@ -304,7 +308,7 @@ void evidence_take_waiting(struct gossip *gossip, struct member *member) {
     struct waiting_head *waiting = member->waiting_head;
     member->waiting_head = NULL;
     if (waiting && head_read(waiting->bytes, waiting->size, &head))
-        check_head(gossip, member, &head, waiting->bytes, waiting->size);
+        check_head(gossip, member, &head, waiting->bytes, waiting->size, false);
     free(waiting);
 }
 
@@ -405,10 +409,13 @@ void evidence_on_accuse(struct gossip *gossip, const struct message *message) {
         return;
     }
     if (!is_news(member, &accuser->id)) return;
-    if (is_its_word(gossip, accuser, message) && is_credible(gossip, accuser, &member->id))
+    bool own_word = is_its_word(gossip, accuser, message);
+    if (own_word && is_credible(gossip, accuser, &member->id)) {
         evidence_suspect(gossip, member, message);
-    else if (member->probe.deadline_ms == NEVER)
-        probe_member(gossip, member);
+        return;
+    }
+    if (own_word && member->state == MEMBER_ALIVE) conduct_note(gossip, accuser, MISDEED_ACCUSES);
+    if (member->probe.deadline_ms == NEVER) probe_member(gossip, member);
 }
 
 /* The accusation must reach it, and its refutation us, each perhaps at the second try. */

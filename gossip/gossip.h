@@ -270,6 +270,18 @@ bool gossip_left(const struct gossip *gossip);
 
 enum member_state { MEMBER_UNVERIFIED, MEMBER_ALIVE, MEMBER_SUSPECT, MEMBER_DOWN, MEMBER_LEFT };
 
+enum member_trouble {
+    MEMBER_TROUBLE_NONE,
+    MEMBER_TROUBLE_TOKEN,  /* its token is refused */
+    MEMBER_TROUBLE_NAME,   /* refused, as another key has its name and was there first */
+    MEMBER_TROUBLE_CLONED, /* two brokers use its key, or did in the last ten minutes; it says so itself */
+    MEMBER_TROUBLE_SEALED, /* its datagrams are sealed with a gossip key that is not ours; links reach it */
+    /* In the last ten minutes: */
+    MEMBER_TROUBLE_RULES,  /* it forged what others say, contradicted itself, sent nonsense or too many datagrams */
+    MEMBER_TROUBLE_LIMITS, /* it published more than our limits take of one */
+    MEMBER_TROUBLE_ACCUSES /* it said of brokers that answer us that they do not, again and again */
+};
+
 enum gossip_event_kind {
     GOSSIP_MEMBER, /* a member became alive (also: new epoch, new address), suspect, down or left */
     GOSSIP_ROW, /* a row of a visible (alive or suspect) member appeared or disappeared. When a member becomes alive its
@@ -281,6 +293,7 @@ enum gossip_event_kind {
     GOSSIP_EPOCH,      /* our epoch had to be raised to this value: persist it */
     GOSSIP_CLONED,     /* another holder of our key speaks: address is its, as far as it is known */
     GOSSIP_WARNING,    /* text */
+    GOSSIP_CONDUCT,    /* a member breaks the rules: text says which (at most once in ten minutes for each) */
     GOSSIP_RING /* a newer key ring is used from now on: keep the bytes of gossip_ring_held(). sequence is its number;
                    id and name are of who brought it, our own if that was gossip_take_ring() */
 };
@@ -296,19 +309,12 @@ struct gossip_event {
     bool active;
     const char *filter; /* borrowed until the next call of any function of this gossip */
     size_t filter_size;
+    enum member_trouble trouble; /* GOSSIP_CONDUCT: what it comes to */
     char text[200];
 };
 bool gossip_next_event(struct gossip *gossip, struct gossip_event *event);
 
 /* ---- listings ---- */
-
-enum member_trouble {
-    MEMBER_TROUBLE_NONE,
-    MEMBER_TROUBLE_TOKEN,  /* its token is refused */
-    MEMBER_TROUBLE_NAME,   /* refused, as another key has its name and was there first */
-    MEMBER_TROUBLE_CLONED, /* two brokers use its key, or did in the last ten minutes; it says so itself */
-    MEMBER_TROUBLE_SEALED  /* its datagrams are sealed with a gossip key that is not ours; links reach it */
-};
 
 struct member_info {
     struct member_id id;
@@ -352,7 +358,8 @@ struct gossip_counters {
     uint64_t refused_token;
     uint64_t names_refused;      /* tokens refused since another key has the name */
     uint64_t clones_seen;        /* times that a key was found to be used by two, ours or another's */
-    uint64_t members_in_trouble; /* now: token or name refused, key cloned, other gossip key; ourselves included */
+    uint64_t misdeeds;           /* what no honest broker does (MEMBER_TROUBLE_RULES and below) */
+    uint64_t members_in_trouble; /* now: those with a member_trouble; ourselves included */
     uint64_t rings_refused, rings_conflicting, rings_sent;
     uint64_t ring;         /* number of the one that is used */
     uint64_t rings_behind; /* other brokers, alive or suspect, with an older one */

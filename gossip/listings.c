@@ -4,10 +4,12 @@
 #include <string.h>
 
 static enum member_trouble trouble_of(const struct gossip *gossip, const struct member *member) {
+    if (conduct_does_harm(&gossip->conduct, gossip->now_ms, &member->id)) return MEMBER_TROUBLE_RULES;
     if (member->self ? own_is_cloned(gossip) : member->cloned) return MEMBER_TROUBLE_CLONED;
     if (member->name_taken) return MEMBER_TROUBLE_NAME;
     if (member->refused) return MEMBER_TROUBLE_TOKEN;
-    return stray_other_key(member) ? MEMBER_TROUBLE_SEALED : MEMBER_TROUBLE_NONE;
+    if (stray_other_key(member)) return MEMBER_TROUBLE_SEALED;
+    return conduct_trouble(&gossip->conduct, gossip->now_ms, &member->id);
 }
 
 static void describe(const struct gossip *gossip, uint64_t now_ms, const struct member *member,

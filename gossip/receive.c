@@ -23,13 +23,25 @@ static bool asks_for_the_table(const struct gossip *gossip, const struct message
 }
 
 bool receive_may(struct gossip *gossip, enum allowance which, uint32_t amount) {
-    static const uint32_t member_per_s[ALLOWANCES] = {1000, 500, 500, 20, 256u << 10};
-    static const uint32_t strangers_per_s[ALLOWANCES] = {500, 500, 0, UINT32_MAX,
-                                                         UINT32_MAX}; /* strangers.c has a measure for each */
+    const uint32_t sends = gossip->limits.datagram_bytes_per_s;
+    const uint32_t member_per_s[ALLOWANCES] = {1000, 500,        500,
+                                               20,   256u << 10, sends < UINT32_MAX / 2 ? 2 * sends : UINT32_MAX};
+    /* strangers.c has a measure for each */
+    static const uint32_t strangers_per_s[ALLOWANCES] = {500, 500, 0, UINT32_MAX, UINT32_MAX, UINT32_MAX};
     if (!gossip->header) return true;
     if (gossip->authentic)
         return allowances_take(&gossip->sender->allowances, which, amount, member_per_s, gossip->now_ms);
     return allowances_take(&gossip->strangers_allowances, which, amount, strangers_per_s, gossip->now_ms);
+}
+
+void receive_malformed(struct gossip *gossip) {
+    gossip->counters.malformed++;
+    conduct_note_sender(gossip, MISDEED_NONSENSE);
+}
+
+void receive_forged(struct gossip *gossip) {
+    gossip->counters.bad_signature++;
+    conduct_note_sender(gossip, MISDEED_FORGES);
 }
 
 /* The gossip key alone gives nothing: who has no valid token, or only the id of one who has, learns who we are, to
@@ -210,13 +222,16 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
         receive_from_namesake(gossip, &in);
     } else if (!comes_too_early(gossip)) {
         note_sender(gossip);
-        if (!gossip->authentic) credit_stranger(gossip, size);
+        if (!gossip->authentic)
+            credit_stranger(gossip, size);
+        else if (!gossip->over_link && !receive_may(gossip, ALLOW_BYTES, (uint32_t)(size + SEAL_OVERHEAD)))
+            conduct_note_sender(gossip, MISDEED_FLOODS);
         struct message message;
         while (message_get(&in, &message))
             handle(gossip, &message);
         complete(gossip);
     }
-    if (in.failed) gossip->counters.malformed++;
+    if (in.failed) receive_malformed(gossip);
     if (gossip->sender) members_changed(gossip, gossip->sender);
     if (gossip->reply_open) {
         gossip->reply.member = gossip->sender;

@@ -217,8 +217,8 @@ static void tell_changes(const struct log_entry *kept, const struct rowset *befo
 
 /* ---- entries ---- */
 
-static bool within_limits(const struct registry *registry, const struct registry_limits *limits,
-                          const struct log_entry *kept) {
+static enum registry_result within_limits(const struct registry *registry, const struct registry_limits *limits,
+                                          const struct log_entry *kept) {
     size_t rows = registry_rows(registry)->count, bytes = registry_rows(registry)->bytes;
     size_t log_count = registry ? registry->log_count : 0, log_bytes = registry ? registry->log_bytes : 0;
     struct entry entry;
@@ -229,10 +229,11 @@ static bool within_limits(const struct registry *registry, const struct registry
         rows++;
         bytes += op.size;
     }
-    return rows <= 4 * (size_t)limits->rows_max + OPS_MAX &&
-           bytes <= (size_t)limits->owner_bytes_max + ENTRY_BODY_MAX &&
-           log_count < 4 * (size_t)limits->log_entries_max &&
-           log_bytes + kept->size <= (size_t)limits->owner_bytes_max + MESSAGE_BLOB_MAX;
+    if (rows > 4 * (size_t)limits->rows_max + OPS_MAX || bytes > (size_t)limits->owner_bytes_max + ENTRY_BODY_MAX)
+        return REGISTRY_REFUSED;
+    bool full = log_count >= 4 * (size_t)limits->log_entries_max ||
+                log_bytes + kept->size > (size_t)limits->owner_bytes_max + MESSAGE_BLOB_MAX;
+    return full ? REGISTRY_LOG_FULL : REGISTRY_OK;
 }
 
 static struct registry_place place_after(const struct registry *registry, const struct registry_rules *rules,
@@ -251,7 +252,8 @@ enum registry_result registry_apply(struct registry **held, const struct registr
                                     const struct registry_watch *watch) {
     enum registry_result expected = registry_expects(*held, entry->sequence);
     if (expected != REGISTRY_OK) return expected;
-    if (!within_limits(*held, &rules->limits, entry)) return REGISTRY_REFUSED;
+    enum registry_result within = within_limits(*held, &rules->limits, entry);
+    if (within != REGISTRY_OK) return within;
     struct registry_place at = place_after(*held, rules, entry);
     struct registry *known = find(rules, &at);
     if (known) {

@@ -68,8 +68,9 @@ enum registry_result {
     REGISTRY_REPEATED = 1,
     REGISTRY_GAP = 2,        /* something between is missing, or the checkpoint */
     REGISTRY_NO_MEMORY = -1, /* nothing changed; it will be offered again */
-    REGISTRY_REFUSED = -2,   /* over a limit */
-    REGISTRY_MIXED = -3      /* it contradicts what we hold: two lives of the owner used one epoch */
+    REGISTRY_REFUSED = -2,   /* over a limit, as no honest owner is that has our limits */
+    REGISTRY_MIXED = -3,     /* it contradicts what we hold: two lives of the owner used one epoch */
+    REGISTRY_LOG_FULL = -4   /* for now: a head of its owner, with a newer checkpoint, makes room */
 };
 
 /* ---- what it is; NULL is welcome ---- */

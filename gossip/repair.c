@@ -112,7 +112,7 @@ static void on_own_entry(struct gossip *gossip, const struct entry *entry, const
     if (signed_verify(message->bytes, message->size, &gossip->crypto, self->public_key))
         own_raise_epoch(gossip, entry->epoch, &(struct gossip_address){0});
     else
-        gossip->counters.bad_signature++;
+        receive_forged(gossip);
 }
 
 static void take_entry(struct gossip *gossip, struct member *member, const struct entry *entry,
@@ -122,7 +122,7 @@ static void take_entry(struct gossip *gossip, struct member *member, const struc
     struct registry_watch watch = {event_row, &rows};
     if (!proof_may_check(gossip)) return;
     if (!signed_verify(message->bytes, message->size, &gossip->crypto, member->public_key)) {
-        gossip->counters.bad_signature++;
+        receive_forged(gossip);
         return;
     }
     if (!holdings_have_room(gossip) || !holdings_are_fair(gossip, member)) return;
@@ -137,6 +137,8 @@ static void take_entry(struct gossip *gossip, struct member *member, const struc
             rumors_entry(gossip, member, from_owner && !members_are_many(gossip));
     } else if (result == REGISTRY_GAP) {
         repair_want(gossip, member, gossip->sender);
+    } else if (result == REGISTRY_REFUSED) {
+        conduct_note(gossip, member, MISDEED_TOO_MUCH);
     }
     if (from_owner) reply_acknowledge(gossip);
 }
@@ -144,7 +146,7 @@ static void take_entry(struct gossip *gossip, struct member *member, const struc
 void repair_on_entry(struct gossip *gossip, const struct message *message) {
     struct entry entry;
     if (!entry_read(message->bytes, message->size, &entry)) {
-        gossip->counters.malformed++;
+        receive_malformed(gossip);
         return;
     }
     if (id_equal(&entry.id, &gossip->self->id)) {
@@ -216,8 +218,7 @@ void repair_head(struct gossip *gossip, struct member *member, const struct head
     if (result == REGISTRY_GAP)
         ask_all_chunks(gossip, member, gossip->sender ? gossip->sender : member);
     else if (result == REGISTRY_REFUSED)
-        event_plain(gossip, GOSSIP_WARNING, member, member->epoch, head->checkpoint_sequence,
-                    "a checkpoint is over our limits; it is ignored");
+        conduct_note(gossip, member, MISDEED_TOO_MUCH);
     if (head->sequence > registry_sequence(member->registry) && result == REGISTRY_OK)
         repair_want(gossip, member, gossip->sender);
 }

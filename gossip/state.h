@@ -8,6 +8,7 @@
 #include "gossip/carrier.h"
 #include "gossip/catchup.h"
 #include "gossip/chance.h"
+#include "gossip/conduct.h"
 #include "gossip/cover.h"
 #include "gossip/doubt.h"
 #include "gossip/effort.h"
@@ -259,6 +260,7 @@ struct gossip {
     struct registry_rules rules;
     struct graves graves; /* holdings.c */
     struct holdings holdings;
+    struct conduct conduct;
     uint8_t federation_mark[8]; /* of its name: on packets over links, as the seal is on datagrams */
     struct {
         uint32_t left; /* questions to who_is in this second */

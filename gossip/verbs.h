@@ -31,6 +31,7 @@ struct event_rows {
 };
 /* GOSSIP_RING; false when memory is short. */
 bool event_ring(struct gossip *gossip, const struct member_id *from);
+void event_conduct(struct gossip *gossip, const struct member *member, enum member_trouble trouble, const char *text);
 bool event_cloned(struct gossip *gossip, const struct gossip_address *from);
 bool event_plain(struct gossip *gossip, enum gossip_event_kind kind, const struct member *member, uint64_t epoch,
                  uint64_t sequence, const char *text);
@@ -63,6 +64,9 @@ bool strangers_take(struct gossip *gossip, const uint8_t cookie[8], const struct
 void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size);
 /* May the sender of the packet in hand have so much more of it? Always, when there is none. */
 bool receive_may(struct gossip *gossip, enum allowance which, uint32_t amount);
+/* Counts, against the sender too: what it brought cannot be read; has a wrong signature, which it should have seen. */
+void receive_malformed(struct gossip *gossip);
+void receive_forged(struct gossip *gossip);
 
 /* ---- witness.c: words that a third one carries, signed by the one whose they are ---- */
 /* Ours, for the one who asks by a helper. */
@@ -74,6 +78,12 @@ bool witness_answered(struct gossip *gossip, const struct member *member, const 
 void witness_accuse(struct gossip *gossip, struct member *member);
 /* The accuser's, that another brings. */
 bool witness_accused(struct gossip *gossip, const struct member *accuser, const struct message *message);
+
+/* ---- conduct.c ---- */
+/* It is told of, if it has done so often enough. */
+void conduct_note(struct gossip *gossip, const struct member *member, enum misdeed misdeed);
+/* The same for the sender of the packet in hand, if it is known who that is. */
+void conduct_note_sender(struct gossip *gossip, enum misdeed misdeed);
 
 /* ---- proof.c ---- */
 void proof_note_path(struct gossip *gossip, struct member *member);

@@ -24,7 +24,9 @@ int command_members(int argc, char **argv) {
         "left. way says how gossip reaches one: udp, or link where datagrams do not pass; self is the one asked. "
         "heard is how long ago. An id is shown by its first 8 digits; --json has all, and the mark of its key ring. "
         "ring is the number of the gossip key ring that a broker uses, 0 for the keys of its configuration; trouble "
-        "is a token that is refused, a name that another key has, a key in use by two, or another gossip key.",
+        "is a token that is refused, a name that another key has, a key in use by two, another gossip key, or what one "
+        "did in the last ten minutes: it breaks the rules, is over our limits, or accuses others that answer us. The "
+        "log says more.",
         "no members: this broker has no listen.peers",
         columns,
         sizeof columns / sizeof *columns,

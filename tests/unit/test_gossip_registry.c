@@ -213,7 +213,7 @@ static void an_owner_that_never_checkpoints_is_stopped_at_a_limit(void **unused)
         size_t size = fixture_entry(&owner, ++sequence, op, bytes);
         result = fixture_offer_bytes(&replica, &owner.rules, bytes, size);
     }
-    assert_int_equal(result, REGISTRY_REFUSED);
+    assert_int_equal(result, REGISTRY_LOG_FULL);
     assert_int_equal(replica.registry->log_count, 4 * fixture_limits.log_entries_max);
     fixture_end(&replica);
 }

@@ -12,6 +12,7 @@
  *  I10 the newest evidence about a member never goes back
  *  I11 no two live identities stay at one address
  *  P22 the key ring of a broker is one that the issuer signed, it is told to keep it, and it never goes back
+ *  I13 nobody honest is named as one that breaks the rules
  *  P20 no storm: a broker sends a bounded number of datagrams a second
  *  (I12, no wall clock in the core, is checked by tests/layers.)
  *
@@ -395,7 +396,15 @@ static void on_row(struct world *world, struct broker *broker, uint32_t identity
     view->told_hash += event->active ? hash : -hash;
 }
 
+/* One with a bad cable may well accuse others. */
+static void on_conduct(struct world *world, const struct broker *broker, const struct gossip_event *event) {
+    uint32_t identity = world_identity(world, &event->id);
+    if (identity < world->broker_count && event->trouble != MEMBER_TROUBLE_ACCUSES)
+        world_break(world, "I13: %s says of %s: %s", broker->name, name_of(world, identity), event->text);
+}
+
 void invariants_on_event(struct world *world, struct broker *broker, const struct gossip_event *event) {
+    if (event->kind == GOSSIP_CONDUCT) on_conduct(world, broker, event);
     struct watch *watch = broker->watch;
     bool is_row = event->kind == GOSSIP_ROW, is_member = event->kind == GOSSIP_MEMBER;
     uint32_t identity = is_row || is_member ? world_identity(world, &event->id) : UINT32_MAX;
