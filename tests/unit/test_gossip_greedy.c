@@ -1,4 +1,5 @@
-/* A member, or a stranger, that wants more of a broker than its part: work, answers, or a judge for its tokens (G12). */
+/* A member, or a stranger, that wants more of a broker than its part: work, answers, or a judge for its tokens (G12).
+ */
 #include "gossip_forger.h"
 #include "gossip_traitor.h"
 
