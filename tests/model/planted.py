@@ -34,8 +34,7 @@ FAULTS = [
     ("a mixture of two lives is not seen", "registry",
      "if (head->checkpoint_sequence == at.sequence && memcmp(head->checkpoint_chain, at.chain, sizeof at.chain) != 0)\n        return REGISTRY_MIXED;", "",
      "registry", "bool same = is_same(base, head);", "bool same = true;"),
-    ("what waited in the window is never taken", "transfer", "if (!next || registry_apply(held, rules, next, watch) != REGISTRY_OK) break;", "break;",
-     "transfer", "        idle = idle && !*slot;", ""),
+    ("what was coming of a life that was lost goes on coming", "transfer", "    drop_outlived(transfers, head);\n", ""),
 ]
 
 

@@ -167,6 +167,7 @@ int main(int argc, char **argv) {
     } worlds[] = {
         {"one replica, two checkpoints", {NULL, 1, 2, 0, 0, false}, true},
         {"one replica that crashes, one checkpoint", {NULL, 1, 1, 1, 0, false}, true},
+        {"one replica, the owner loses its disk", {NULL, 1, 1, 0, 1, true}, true},
         {"three replicas", {NULL, 3, 2, 0, 0, false}, false},
         {"three replicas, and any of them crashes", {NULL, 3, 2, 2, 0, false}, false},
         {"three replicas, the owner restarts", {NULL, 3, 2, 1, 1, false}, false},
