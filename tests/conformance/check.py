@@ -18,6 +18,7 @@ Prints one line a check; the last line is a count.
 """
 import argparse
 import ast
+import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -175,6 +176,23 @@ GOSSIP_FAULTS = [
 ]
 
 
+# ---- faults made on purpose ----
+
+def check_places(root):
+    """Those of broken.py and of tests/model/planted.py: what each changes must be there, or nobody sees that it would no longer be seen."""
+    faults = []
+    for path in ("tests/conformance/broken.py", "tests/model/planted.py"):
+        spec = importlib.util.spec_from_file_location(Path(path).stem, root / path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        for fault in module.FAULTS:
+            try:
+                module.patched(fault)
+            except ValueError as error:
+                faults.append(f"{path}: {error}: write what stands there now")
+    return faults
+
+
 # ---- the test of the test ----
 
 FAULTS = [  # the rule that must see it, and what is done to a good table
@@ -242,6 +260,11 @@ def main():
                 good, bad = good + (not faults), bad + bool(faults)
         faults = check_gossip((options.root / "tests/conformance/gossip.txt").read_text(), tests, options.root)
         print(f"{'ok' if not faults else 'FAILED':8}gossip: every fault of others has its row, and tests that exist and bear its number")
+        for fault in faults:
+            print(f"        {fault}")
+        good, bad = good + (not faults), bad + bool(faults)
+        faults = check_places(options.root)
+        print(f"{'ok' if not faults else 'FAILED':8}faults made on purpose: each has its place in gossip/")
         for fault in faults:
             print(f"        {fault}")
         good, bad = good + (not faults), bad + bool(faults)

@@ -18,8 +18,8 @@ SOURCES = ["tests/model/search.c", "tests/model/world.c", "broker/topic.c"] + [
 FLAGS = ["-std=c11", "-O1", "-w", f"-I{ROOT}"]
 
 FAULTS = [
-    ("an entry is applied over a gap", "registry", "if (expected != REGISTRY_OK) return expected;\n    if (!within_limits",
-     "if (expected == REGISTRY_REPEATED) return expected;\n    if (!within_limits",
+    ("an entry is applied over a gap", "registry", "if (expected != REGISTRY_OK) return expected;\n    enum registry_result within",
+     "if (expected == REGISTRY_REPEATED) return expected;\n    enum registry_result within",
      "transfer", "if (expected == REGISTRY_GAP) return keep_early(transfers, *held, entry, bytes, size);\n    if (expected != REGISTRY_OK) return expected;", ""),
     ("a delete is forgotten", "registry", "return op->deletes ? rowset_delete(rows, op->kind, op->filter, op->size)", "return op->deletes ? ROWSET_SAME"),
     ("a checkpoint is shown before all of it is there", "staging", "return staging->size == staging->head.checkpoint_size;",
@@ -38,16 +38,14 @@ FAULTS = [
 ]
 
 
-def patched(fault, folder):
-    """The files with this fault in them."""
+def patched(fault):
+    """{file of gossip/: its text with this fault in it}"""
     texts = {}
     for name, old, new in zip(*[iter(fault[1:])] * 3):
         text = texts.get(name) or (ROOT / "gossip" / f"{name}.c").read_text()
         if text.count(old) != 1:
             raise ValueError(f"in gossip/{name}.c there is {text.count(old)} times: {old}")
         texts[name] = text.replace(old, new)
-    for name, text in texts.items():
-        (folder / f"{name}.c").write_text(text)
     return texts
 
 
@@ -79,7 +77,9 @@ def main():
         folder = plain / str(number)
         folder.mkdir(exist_ok=True)
         try:
-            changed = patched(fault, folder)
+            changed = patched(fault)
+            for name, text in changed.items():
+                (folder / f"{name}.c").write_text(text)
             compile_all(folder, [folder / f"{name}.c" for name in changed])
             result = run(folder, [folder / f"{name}.o" if name in changed else built for name, built in objects.items()], states)
         except (ValueError, subprocess.CalledProcessError) as error:
