@@ -130,10 +130,7 @@ int gossip_set_token(struct gossip *gossip, uint64_t now_ms, const uint8_t *toke
     struct who *who = who_new(gossip->shared, &self->id, self->public_key, self->name, token, token_size);
     if (!who) return -1;
     member_set_who(self, who);
-    struct message message = identity_token_of(gossip->self);
-    struct member *member;
-    for (size_t i = 0; (member = members_visible(gossip, i)); i++)
-        send_one(gossip, member, &message);
+    identity_tell_token(gossip);
     return 0;
 }
 

@@ -164,7 +164,8 @@ void gossip_set_groups(struct gossip *gossip, uint64_t now_ms, const struct goss
 /* The addresses of verified members that are alive and have answered, at most max, to be remembered. While the same
  * members are there the same are chosen. */
 size_t gossip_good_peers(const struct gossip *gossip, struct gossip_address *out, size_t max);
-/* A renewed token of our own. */
+/* A renewed token of our own. Among many it is told by and by, 320 members in a second; who has not heard of it asks
+ * when the old one is about to end. */
 int gossip_set_token(struct gossip *gossip, uint64_t now_ms, const uint8_t *token, size_t token_size);
 
 /* A signed key ring, from an admin's hand: it is judged, used from now on, kept (GOSSIP_RING tells what is to be kept)

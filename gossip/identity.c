@@ -8,6 +8,8 @@
 
 #define ASK_AGAIN_MS 150u
 #define REFUSED_AGAIN_MS 60000u
+#define TOLD_AT_ONCE 32u /* members of a token of ours */
+#define TELL_MORE_MS 100u
 #define RENEW_BEFORE_MS 10000u /* a token about to end: is there a newer one? */
 /* Each costs two signature checks, and strangers can make us ask. */
 #define WHO_IS_PER_S 200u
@@ -214,4 +216,32 @@ void identity_tick(struct gossip *gossip, struct member *member) {
 uint64_t identity_deadline_ms(const struct member *member) {
     if (member->valid_until_ms == NEVER) return NEVER;
     return earlier(renew_ms(member), member->valid_until_ms);
+}
+
+/* ---- our own ---- */
+
+void identity_tell_more(struct gossip *gossip) {
+    struct own *own = &gossip->own;
+    const struct message token = identity_token_of(gossip->self);
+    struct member *member = NULL;
+    for (uint32_t told = 0; told < TOLD_AT_ONCE && (member = members_after(gossip, &own->token_after));) {
+        own->token_after = member->id;
+        if (!member_is_visible(member)) continue;
+        send_one(gossip, member, &token);
+        told++;
+    }
+    own->token_ms = member ? gossip->now_ms + TELL_MORE_MS : 0;
+}
+
+void identity_tell_token(struct gossip *gossip) {
+    const struct message token = identity_token_of(gossip->self);
+    struct member *member;
+    gossip->own.token_after = (struct member_id){{0}};
+    if (members_are_many(gossip)) {
+        identity_tell_more(gossip);
+        return;
+    }
+    gossip->own.token_ms = 0;
+    for (size_t i = 0; (member = members_visible(gossip, i)); i++)
+        send_one(gossip, member, &token);
 }

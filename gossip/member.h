@@ -312,6 +312,10 @@ struct member *quiet_rise(struct gossip *gossip, uint32_t number); /* a new reco
 void quiet_drop(struct gossip *gossip, struct member *member);
 struct member *quiet_wake(struct gossip *gossip, uint32_t number); /* NULL when memory is short */
 void quiet_read(const struct quiet *quiet, uint32_t number, struct member *out);
+/* What the one at this place said last; NULL: it is awake. */
+const struct statement *quiet_said(const struct members *members, size_t place);
+/* Nobody holds anything of ours; wakes none. */
+void quiet_forget_known(struct members *members);
 /* At the end of a call: who has nothing to do, beyond limits.awake_max, goes to sleep. Pointers to members end. */
 void quiet_settle(struct gossip *gossip);
 struct quiet *quiet_of(const struct members *members, uint32_t number);

@@ -336,6 +336,7 @@ void own_resend(struct gossip *gossip, struct member *member) {
 void own_tick(struct gossip *gossip) {
     struct own *own = &gossip->own;
     own_life_tick(gossip);
+    if (own->token_ms != 0 && gossip->now_ms >= own->token_ms) identity_tell_more(gossip);
     tick_covers(gossip);
     if (cut_is_due(gossip)) cut(gossip);
     if (own->leaving && !own->left) check_left(gossip);
@@ -346,6 +347,7 @@ uint64_t own_deadline_ms(const struct gossip *gossip) {
     uint64_t deadline = own->draft_count > 0 ? own->next_cut_ms : NEVER;
     deadline = earlier(deadline, earlier(cover_deadline_ms(&own->covers[0]), cover_deadline_ms(&own->covers[1])));
     if (own->leaving && !own->left) deadline = earlier(deadline, own->leave_deadline_ms);
+    if (own->token_ms != 0) deadline = earlier(deadline, own->token_ms);
     return earlier(deadline, own_life_deadline_ms(gossip));
 }
 

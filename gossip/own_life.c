@@ -124,11 +124,7 @@ static void raise_epoch(struct gossip *gossip, uint64_t above) {
     self->epoch = above + 1;
     self->incarnation = 0;
     members_changed(gossip, self);
-    for (size_t i = 0; i < gossip->members.count; i++) {
-        struct member *member = members_at(gossip, i);
-        if (!member) continue;
-        member->known_sequence = member->known_incarnation = member->sent_sequence = 0;
-    }
+    quiet_forget_known(&gossip->members);
     tell_epoch(gossip);
     say_head(gossip);
 }

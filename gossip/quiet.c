@@ -137,6 +137,22 @@ struct member *quiet_wake(struct gossip *gossip, uint32_t number) {
     return member;
 }
 
+const struct statement *quiet_said(const struct members *members, size_t place) {
+    const struct quiet *quiet = quiet_of(members, members->places[place]);
+    return quiet->is_awake ? NULL : quiet->portrait->said;
+}
+
+void quiet_forget_known(struct members *members) {
+    for (size_t place = 0; place < members->count; place++) {
+        struct quiet *quiet = quiet_of(members, members->places[place]);
+        struct member *member = quiet->is_awake ? quiet->awake : NULL;
+        if (member)
+            member->known_sequence = member->known_incarnation = member->sent_sequence = 0;
+        else
+            quiet->known_sequence = quiet->known_incarnation = 0;
+    }
+}
+
 /* ---- sleeping ---- */
 
 static bool is_newer(const struct member *member, uint64_t epoch, uint64_t incarnation) {

@@ -22,6 +22,13 @@ static int order(uint64_t number, const uint8_t mark[8], uint64_t than_number, c
     return memcmp(mark, than_mark, 8);
 }
 
+/* Without waking it: nearly all sleep, and use ours. */
+static bool sleeps_with_ours(const struct gossip *gossip, size_t place) {
+    const struct member *self = gossip->self;
+    const struct statement *said = quiet_said(&gossip->members, place);
+    return said && order(said->ring, said->ring_mark, self->ring, self->ring_mark) == 0;
+}
+
 bool ring_is_behind(const struct gossip *gossip, const struct member *member) {
     const struct member *self = gossip->self;
     return member->known && !member->self && member->head_size > 0 && member->state != MEMBER_LEFT &&
@@ -180,6 +187,7 @@ static bool tell(struct gossip *gossip) {
     struct member copy;
     uint32_t seen = 0, absent_seen = 0;
     for (size_t i = 0; i < gossip->members.count; i++) {
+        if (sleeps_with_ours(gossip, i)) continue;
         const struct member *member = members_look(gossip, i, &copy);
         if (!ring_is_behind(gossip, member)) continue;
         if (!member_is_visible(member)) {
@@ -215,6 +223,7 @@ static void fetch(struct gossip *gossip) {
     uint32_t seen = 0, contacts_seen = 0;
     bool any = false;
     for (size_t i = 0; i < gossip->members.count; i++) {
+        if (sleeps_with_ours(gossip, i)) continue;
         const struct member *member = members_look(gossip, i, &copy);
         if (!is_ahead(gossip, member)) continue;
         any = true;

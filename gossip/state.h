@@ -153,7 +153,9 @@ struct own {
     size_t draft_count, draft_room;
     uint64_t next_cut_ms;
     bool left, leaving;
-    bool epoch_owed, head_owed; /* memory was short for the event that tells our epoch, for a head */
+    uint64_t token_ms;            /* identity.c: our new token is told to more then, 0: all were told, */
+    struct member_id token_after; /* who are behind this one */
+    bool epoch_owed, head_owed;   /* memory was short for the event that tells our epoch, for a head */
     uint64_t leave_deadline_ms;
     uint64_t cloned_told_until_ms; /* our head says so, 0: it does not */
     struct {

@@ -100,6 +100,9 @@ void identity_on_token(struct gossip *gossip, const struct message *message);
 void identity_on_refused(struct gossip *gossip, const struct message *message);
 void identity_ask(struct gossip *gossip, struct member *member);
 struct message identity_token_of(const struct member *member);
+/* Our own, to all; among many to some, and to the others when it is due. */
+void identity_tell_token(struct gossip *gossip);
+void identity_tell_more(struct gossip *gossip);
 void identity_tick(struct gossip *gossip, struct member *member);
 uint64_t identity_deadline_ms(const struct member *member);
 

@@ -402,6 +402,27 @@ static void what_a_wrong_clock_refused_is_judged_again_once_a_minute(void **stat
     net_free(net);
 }
 
+/* Ten thousand datagrams at once would be more than the queue holds. */
+static void many_hear_of_a_new_token_by_and_by(void **state) {
+    (void)state;
+    struct net *net = net_new_running(40, 65);
+    net_run(net, 3000);
+    struct member_id id = net_id(net, 0);
+    const char *token = "edge-1-new/1";
+    uint64_t before = net->sent;
+    assert_int_equal(gossip_set_token(net->nodes[0].gossip, net->now_ms, (const uint8_t *)token, strlen(token)), 0);
+    net_drain(net, 0);
+    assert_int_equal(net->sent - before, 32);
+    net_run(net, 300);
+    for (int i = 1; i < net->count; i++) {
+        const struct member *member = members_find(net->nodes[i].gossip, &id);
+        assert_int_equal(member->token_size, strlen(token));
+        assert_memory_equal(member->token, token, strlen(token));
+    }
+    assert_int_equal(net->nodes[0].gossip->own.token_ms, 0);
+    net_free(net);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_has_a_refused_token_gets_no_rows_and_both_sides_say_so),
@@ -421,6 +442,7 @@ int main(void) {
         cmocka_unit_test(an_unproven_address_gets_at_most_three_times_what_it_sent),
         cmocka_unit_test(what_a_wrong_clock_refused_is_judged_again_once_a_minute),
         cmocka_unit_test(strangers_do_not_evict_members),
+        cmocka_unit_test(many_hear_of_a_new_token_by_and_by),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
