@@ -20,6 +20,11 @@ static void a_death_is_noticed_by_all_within_3_s(void **state) {
             if (!net_until(net, nobody_sees_the_last, 3000))
                 fail_msg("%d members, seed %d: not noticed in 3 s", sizes[s], (int)seed);
             worst = net->now_ms - start > worst ? net->now_ms - start : worst;
+            struct gossip_counters counters;
+            gossip_read_counters(net->nodes[0].gossip, &counters);
+            assert_int_equal(counters.deaths, 1);
+            assert_in_range(counters.suspicions, 1,
+                            2); /* of one that was accused while its last answer was on its way */
             net_free(net);
         }
     }
