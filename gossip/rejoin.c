@@ -29,7 +29,7 @@ static bool is_alone(const struct gossip *gossip) {
 }
 
 void rejoin_hurry(struct gossip *gossip) {
-    gossip->dial_gap_ms = gap_min_ms(gossip);
+    gossip->dial_gap_ms = 0;
     gossip->next_rejoin_ms = gossip->now_ms;
 }
 
@@ -170,10 +170,12 @@ static bool forget(struct gossip *gossip, struct member *member) {
     return true;
 }
 
-/* Every unanswered address in turn, some at a time. */
-static void dial_some(struct gossip *gossip) {
-    size_t count = contact_count(gossip), dialled = 0, tried = 0;
-    for (; tried < count && dialled < DIALS_AT_ONCE; tried++) {
+/* Every unanswered address in turn: first one, that not all who start together choose, and when it does not answer,
+ * which is as likely for being busy as for being away, some at a time. */
+static void dial_some(struct gossip *gossip, bool first) {
+    size_t count = contact_count(gossip), dialled = 0, tried = 0, most = first ? 1 : DIALS_AT_ONCE;
+    if (first && count > 0) gossip->dial_from = chance_below(&gossip->chance, (uint32_t)count);
+    for (; tried < count && dialled < most; tried++) {
         struct bootstrap *contact = contact_at(gossip, (gossip->dial_from + tried) % count);
         if (rejoin_is_answered(gossip, contact)) continue;
         rejoin_dial(gossip, contact);
@@ -203,9 +205,10 @@ static void call_one(struct gossip *gossip) {
 
 void rejoin_tick(struct gossip *gossip) {
     if (gossip->now_ms < gossip->next_rejoin_ms) return;
-    gossip->dial_gap_ms = gossip->dial_gap_ms > 0 ? gossip->dial_gap_ms : gap_min_ms(gossip);
+    bool first = gossip->dial_gap_ms == 0;
+    gossip->dial_gap_ms = first ? gap_min_ms(gossip) : gossip->dial_gap_ms;
     if (is_alone(gossip))
-        dial_some(gossip);
+        dial_some(gossip, first);
     else
         dial_one(gossip);
     call_one(gossip);

@@ -42,6 +42,31 @@ static void each_of_sixty_four_addresses_is_tried(void **state) {
     }
 }
 
+/* P25: of a thousand that start at once each address gets its part of the first dials; who is not answered tries all.
+ */
+static void one_address_is_dialled_at_first_and_then_three(void **state) {
+    (void)state;
+    int chosen[3] = {0};
+    for (uint64_t seed = 1; seed <= 30; seed++) {
+        struct net *net = net_new(4, seed);
+        net->nodes[3].bootstrap_count = 3;
+        for (int i = 0; i < 3; i++)
+            net->nodes[3].bootstrap[i] = i;
+        net_start(net, 3);
+        net_run(net, 50);
+        assert_int_equal(net->to[0] + net->to[1] + net->to[2], 1);
+        for (int i = 0; i < 3; i++)
+            chosen[i] += (int)net->to[i];
+        net_run(net, 250);
+        assert_in_range(net->to[0] + net->to[1] + net->to[2], 4, 7);
+        for (int i = 0; i < 3; i++)
+            assert_true(net->to[i] > 0);
+        net_free(net);
+    }
+    for (int i = 0; i < 3; i++)
+        assert_in_range(chosen[i], 4, 18);
+}
+
 /* P3: the name of a service often stands for all of its brokers, ourselves included. */
 static void a_broker_among_its_own_bootstrap_addresses_finds_the_others(void **state) {
     (void)state;
@@ -336,6 +361,7 @@ static void without_groups_a_seek_is_not_heard(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_of_sixty_four_addresses_is_tried),
+        cmocka_unit_test(one_address_is_dialled_at_first_and_then_three),
         cmocka_unit_test(a_broker_among_its_own_bootstrap_addresses_finds_the_others),
         cmocka_unit_test(remembered_peers_stand_in_for_a_bootstrap_list_that_is_gone),
         cmocka_unit_test(no_more_peers_are_remembered_than_there_is_room_for_and_the_same_each_time),
