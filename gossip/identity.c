@@ -83,7 +83,7 @@ void identity_on_who(struct gossip *gossip, const struct member_id *id) {
         if (gossip->introduced) return; /* in this packet */
         gossip->introduced = gossip->proof_due = true;
     }
-    if (roll_is_busy(gossip)) return;
+    if (!member->self && roll_is_busy(gossip)) return;
     struct message token = identity_token_of(member), vouch = vouch_for(member);
     /* First: with the token, a head that waits for it is looked at, and nobody need be pinged. */
     if (member_is_visible(member) && members_are_many(gossip)) reply_add(gossip, &vouch);

@@ -127,6 +127,7 @@ static enum budget_class class_of(const struct gossip *gossip, const struct mess
     case MESSAGE_PROVE: /* without a proof no answer counts */
     case MESSAGE_PROOF: return BUDGET_PROBES;
     case MESSAGE_HEAD: return message->bytes == gossip->self->head ? BUDGET_OWN : BUDGET_MEMBERS;
+    case MESSAGE_TOKEN: return message->key == gossip->self->public_key ? BUDGET_OWN : BUDGET_MEMBERS;
     case MESSAGE_ENTRY: return is_own_entry(gossip, message) ? BUDGET_OWN : BUDGET_RUMORS;
     case MESSAGE_HAVE:
     case MESSAGE_HAD: return BUDGET_RUMORS;

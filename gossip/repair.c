@@ -43,6 +43,7 @@ void repair_want(struct gossip *gossip, struct member *member, struct member *fr
     member->want_ms = gossip->now_ms + WANT_AGAIN_MS;
     member->wanted_of = from->id;
     member->wanted_above = registry_sequence(member->registry);
+    if (roll_want(gossip, member)) return;
     struct message want = {.kind = MESSAGE_WANT, .version = repair_version_of(member)};
     if (gossip->header && from == gossip->sender)
         reply_add(gossip, &want);

@@ -9,12 +9,14 @@
 #include <string.h>
 
 #define PREFIX_SIZE 4u
-#define ASKED_FOR_MAX 32u /* members in one answer */
+#define ASKED_FOR_MAX 32u  /* members in one answer */
+#define ASKED_FOR_FIRST 4u /* of one whom all ask who come: enough to go on with others */
+#define OTHER_PEER_TRIES 8u
 #define NAMED_MAX (MESSAGE_ROLL_MAX / PREFIX_SIZE)
 #define LOOKED_AT_MAX 1024u   /* members passed over for one answer */
 #define SERVED_PER_S_MAX 640u /* members, to all together, */
 #define SERVED_SIZE 2200u     /* and so that they take half of what we may send */
-#define WELCOME_SIZE 6000u    /* likewise strangers a second */
+#define WELCOME_SIZE 3000u    /* what a stranger costs that begins to join, about */
 #define BUSY_PART 8u          /* of a second: what waits for so long already need not be made longer */
 #define GAP_MIN_MS 40u
 #define GAP_MAX_MS 2000u
@@ -24,6 +26,9 @@
 #define PEER_QUESTIONS 16u /* of one peer; each new one costs a proof of addresses both ways */
 #define EMPTY_PASSES 3u    /* with different peers: then there is nobody left to be found so */
 #define UNPROVEN_MS 5u     /* how long a proof takes, at least */
+#define SERVE_MS 100u      /* the measure of what is served is for so long */
+#define STAY_MS 250u       /* a peer that is busy for longer, */
+#define STAY_TIMES 3u      /* or again and again, is left: another costs a proof of addresses, both ways */
 #define AGAIN_MIN_MS 2000u /* after the last pass */
 #define AGAIN_MAX_MS 600000u
 
@@ -68,8 +73,7 @@ void roll_found(struct gossip *gossip) {
 }
 
 static void change_peer(struct roll *roll) {
-    roll->peer_questions = 0;
-    roll->unanswered = 0;
+    roll->peer_questions = roll->unanswered = roll->put_off = 0;
 }
 
 static uint64_t answer_ms(const struct roll *roll, const struct member *peer) {
@@ -119,6 +123,29 @@ static void go_on(struct gossip *gossip, const struct member_id *covered) {
     }
 }
 
+/* ---- what those whom an answer brings have said ---- */
+
+bool roll_want(struct gossip *gossip, const struct member *member) {
+    struct roll *roll = &gossip->roll;
+    if (!roll_answers(gossip) || member == gossip->sender || roll->wanted_count == ROLL_WANTED_MAX) return false;
+    roll->wanted[roll->wanted_count++] = member->id;
+    return true;
+}
+
+/* All in one packet: else each packet of the answer would be answered by one. */
+static void ask_for_entries(struct gossip *gossip, struct packet *packet) {
+    struct roll *roll = &gossip->roll;
+    while (roll->wanted_count > 0) {
+        struct member *member = members_find(gossip, &roll->wanted[--roll->wanted_count]);
+        if (!member) continue;
+        struct message want = {.kind = MESSAGE_WANT, .version = repair_version_of(member)};
+        if (packet)
+            packet_add(gossip, packet, &want);
+        else
+            reply_add(gossip, &want);
+    }
+}
+
 /* ---- asking ---- */
 
 static void store_prefix(uint8_t out[PREFIX_SIZE], uint32_t prefix) {
@@ -155,6 +182,20 @@ static size_t name_known(struct gossip *gossip, uint8_t *names, struct member_id
     return size;
 }
 
+/* All who come know its address, and ask it first. */
+static bool is_beset(const struct gossip *gossip, const struct member *member) {
+    return rejoin_is_contact(gossip, &member->id);
+}
+
+static bool choose_peer(struct gossip *gossip, struct member **peer) {
+    for (size_t tries = 0; tries < OTHER_PEER_TRIES; tries++) {
+        if (members_pick_any(gossip, peer, 1, NULL) == 0) return false;
+        if (!is_beset(gossip, *peer)) break;
+    }
+    gossip->roll.peer_questions = is_beset(gossip, *peer) ? 1 : PEER_QUESTIONS;
+    return true;
+}
+
 static void ask(struct gossip *gossip) {
     struct roll *roll = &gossip->roll;
     uint8_t names[NAMED_MAX * PREFIX_SIZE];
@@ -163,14 +204,14 @@ static void ask(struct gossip *gossip) {
     struct member *other = members_find(gossip, &roll->peer);
     roll->next_ms = gossip->now_ms + ANSWER_MAX_MS;
     if (!other || !member_is_visible(other) || roll->peer_questions == 0) {
-        roll->asked = members_pick_any(gossip, &other, 1, NULL) == 1;
-        roll->peer_questions = PEER_QUESTIONS;
+        roll->asked = choose_peer(gossip, &other);
         if (!roll->asked) return;
         roll->peer = other->id;
     }
     roll->asked = true;
     roll->peer_questions--;
     roll->next_ms = gossip->now_ms + answer_ms(roll, other);
+    if (is_beset(gossip, other)) question.number = ASKED_FOR_FIRST;
     question.size = name_known(gossip, names, &question.other);
     struct packet packet;
     struct gossip_address to = member_route(other);
@@ -179,6 +220,7 @@ static void ask(struct gossip *gossip) {
     packet.dial = address_equal(&to, &other->address);
     if (!other->path_proven) packet_add(gossip, &packet, &prove); /* what it then brings counts for more */
     packet_add(gossip, &packet, &question);
+    ask_for_entries(gossip, &packet);
     packet_end(gossip, &packet, false);
 }
 
@@ -203,10 +245,11 @@ static void on_answer(struct gossip *gossip, const struct message *message) {
                    id_equal(&gossip->header->id, &roll->peer);
     if (!awaited || memcmp(&message->other, &roll->after, sizeof message->other) < 0) return;
     if (message->number > 0) { /* once more: it waits for our proof, or is busy, and then another is better */
-        uint64_t wait = message->number < GAP_MAX_MS ? message->number : GAP_MAX_MS;
+        uint64_t wait = message->number < STAY_MS ? message->number : SERVE_MS;
         roll->asked = false;
-        roll->next_ms = gossip->now_ms + jitter(gossip, wait);
-        if (wait > UNPROVEN_MS) change_peer(roll);
+        roll->next_ms = gossip->now_ms + wait + chance_below(&gossip->chance, (uint32_t)wait / 4 + 1);
+        if (message->number > UNPROVEN_MS && (message->number > STAY_MS || ++roll->put_off > STAY_TIMES))
+            change_peer(roll);
         return;
     }
     roll->asked = false;
@@ -215,6 +258,8 @@ static void on_answer(struct gossip *gossip, const struct message *message) {
         roll->next_ms = gossip->now_ms + jitter(gossip, UNPROVEN_MS);
         return;
     }
+    ask_for_entries(gossip, NULL);
+    roll->put_off = 0;
     roll->gap_ms = roll->gap_ms / 2 > GAP_MIN_MS ? roll->gap_ms / 2 : GAP_MIN_MS;
     roll->next_ms = gossip->now_ms + jitter(gossip, roll->gap_ms);
     go_on(gossip, &message->other);
@@ -243,10 +288,20 @@ static uint32_t may_serve(struct gossip *gossip) {
     struct roll *roll = &gossip->roll;
     if (gossip->now_ms >= roll->serve_ms) {
         uint32_t members = gossip->limits.datagram_bytes_per_s / SERVED_SIZE;
-        roll->serve_ms = gossip->now_ms + 100;
-        roll->serve_left = (members < SERVED_PER_S_MAX ? members : SERVED_PER_S_MAX) / 10 + 1;
+        uint64_t passed = (gossip->now_ms - roll->serve_ms) / SERVE_MS + 1;
+        roll->serve_ms = gossip->now_ms + SERVE_MS;
+        roll->serve_left = (members < SERVED_PER_S_MAX ? members : SERVED_PER_S_MAX) * SERVE_MS / 1000 + 1;
+        roll->serve_waiting = roll->serve_waiting > passed ? roll->serve_waiting - (uint32_t)passed : 0;
     }
     return roll_is_busy(gossip) ? 0 : roll->serve_left;
+}
+
+/* Each who is put off gets a time of its own. */
+static uint64_t when_served(struct gossip *gossip) {
+    struct roll *roll = &gossip->roll;
+    uint64_t ms = roll->serve_ms - gossip->now_ms + (uint64_t)roll->serve_waiting * SERVE_MS;
+    if (ms < GAP_MAX_MS) roll->serve_waiting++;
+    return ms < GAP_MAX_MS ? ms : GAP_MAX_MS;
 }
 
 static void tell(struct gossip *gossip, const struct member *member) {
@@ -279,7 +334,7 @@ static void on_question(struct gossip *gossip, const struct message *message) {
     if (left > message->number) left = (uint32_t)message->number;
     answer.other = message->version.id;
     if (left == 0) {
-        answer.number = 100;
+        answer.number = when_served(gossip);
         reply_add(gossip, &answer);
         return;
     }

@@ -32,6 +32,7 @@
 #define OWN_ASK_MS 5000u
 #define TOLD_EPOCH_MAX 8u
 #define SEEN_MAX 4u
+#define ROLL_WANTED_MAX 32u /* whom one answer brings */
 
 /* names.c: numbers of those who are there, by hash of their name (linear probing). */
 struct names {
@@ -119,6 +120,7 @@ struct roll {
     struct member_id peer;   /* who is asked, */
     uint32_t peer_questions; /* so often still, */
     uint32_t unanswered;     /* of those, in a row, until now */
+    uint32_t put_off;        /* it had no time so often since its last answer */
     uint32_t empty_passes;
     uint32_t found;             /* in this pass */
     bool found_any;             /* in earlier ones since the start */
@@ -127,6 +129,9 @@ struct roll {
     uint64_t welcome_ms;        /* until then */
     uint32_t serve_left;        /* members that others may still be told, */
     uint64_t serve_ms;          /* until then */
+    uint32_t wanted_count; /* members that the present answer brought, and whose entries are still to be asked for */
+    struct member_id wanted[ROLL_WANTED_MAX];
+    uint32_t serve_waiting; /* who were put off and may come again, one after each such time */
 };
 
 /* watch.c: the member before us in the ring of ids, and until when it should have asked us; NEVER: there is none. */

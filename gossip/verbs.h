@@ -345,6 +345,9 @@ bool roll_is_called(const struct gossip *gossip);
 bool roll_start(struct gossip *gossip, uint64_t listed); /* by who has so many */
 /* The packet in hand is from the one who is asked: with each member comes the word that it lives. */
 bool roll_answers(const struct gossip *gossip);
+/* The entries of a member that the packet in hand brought are asked for when the answer has come to its end. False: it
+ * is not one, or there is no room. */
+bool roll_want(struct gossip *gossip, const struct member *member);
 void roll_found(struct gossip *gossip); /* somebody was verified */
 /* So many tokens wait to be sent that another would come too late: who asks will ask again, or somebody else. */
 bool roll_is_busy(const struct gossip *gossip);

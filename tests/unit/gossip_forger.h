@@ -17,6 +17,7 @@ struct forger {
     unsigned count[64]; /* messages by kind */
     unsigned told;      /* heads of the one whose id it uses */
     uint64_t ping;      /* the last number asked */
+    uint64_t again_ms;  /* of the last ROLL: 0, or when to ask again */
     uint64_t bytes;
 };
 
@@ -41,6 +42,7 @@ static inline void forger_read(struct forger *forger, const struct gossip_datagr
     while (message_get(&in, &message)) {
         forger->count[message.kind % 64]++;
         if (message.kind == MESSAGE_PING) forger->ping = message.number;
+        if (message.kind == MESSAGE_ROLL) forger->again_ms = message.number;
         struct head head;
         forger->told += message.kind == MESSAGE_HEAD && head_read(message.bytes, message.size, &head) &&
                         memcmp(&head.id, &forger->header.id, sizeof head.id) == 0;

@@ -87,6 +87,32 @@ static void the_roll_is_told_at_a_bounded_rate(void **state) {
     net_free(net);
 }
 
+/* P25: those who are put off do not all come back at once; and who comes when it was told to is served. */
+static void each_who_is_put_off_is_given_a_time_of_its_own(void **state) {
+    (void)state;
+    struct net *net = many_running(9);
+    struct forger forger = member_one(net);
+    const struct message all = {.number = 32, .other = last};
+    assert_in_range(told(&forger, all), 20, 32);
+    assert_in_range(told(&forger, all), 0, 12);
+    uint64_t before = 0, first_ms = 0;
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(told(&forger, all), 0);
+        first_ms = i == 0 ? forger.again_ms : first_ms;
+        assert_true(i == 0 || forger.again_ms == before + 100);
+        before = forger.again_ms;
+    }
+    assert_in_range(first_ms, 1, 200);
+    net_run(net, first_ms);
+    assert_in_range(told(&forger, all), 20, 32);
+    for (int i = 0; i < 100; i++)
+        told(&forger, all);
+    assert_int_equal(forger.again_ms, 2000); /* nobody makes others wait for longer */
+    net_run(net, 150);
+    assert_in_range(told(&forger, all), 20, 32);
+    net_free(net);
+}
+
 static void names_of_broken_size_are_not_looked_at(void **state) {
     (void)state;
     struct net *net = many_running(4);
@@ -192,6 +218,7 @@ int main(void) {
         cmocka_unit_test(only_who_is_not_named_is_told_and_a_page_at_a_time),
         cmocka_unit_test(a_question_about_a_range_is_answered_with_that_range),
         cmocka_unit_test(the_roll_is_told_at_a_bounded_rate),
+        cmocka_unit_test(each_who_is_put_off_is_given_a_time_of_its_own),
         cmocka_unit_test(names_of_broken_size_are_not_looked_at),
         cmocka_unit_test(who_has_not_proved_its_address_is_put_off),
         cmocka_unit_test(answers_that_were_not_asked_for_change_nothing),
