@@ -223,6 +223,20 @@ void carrier_dial(struct gossip *gossip, const struct gossip_address *address) {
     call(gossip, address, false);
 }
 
+void carrier_stray(struct gossip *gossip, const struct gossip_address *from) {
+    struct carrier *carrier = &gossip->carrier;
+    for (size_t i = 0; i < carrier->dial_count; i++) {
+        struct carrier_dial *dial = &carrier->dials[i];
+        if (dial->wait_ms <= 2 * DIAL_FIRST_MS || !address_equal(&dial->address, from) ||
+            gossip->now_ms < dial->stray_ms || gossip->now_ms >= dial->asked_ms + DIAL_FORGET_MS)
+            continue;
+        dial->stray_ms = gossip->now_ms + DIAL_MAX_MS;
+        dial->wait_ms = 2 * DIAL_FIRST_MS;
+        dial->next_ms = gossip->now_ms + dial->wait_ms;
+        set_due(carrier, &dial->due, true);
+    }
+}
+
 void carrier_heard(struct gossip *gossip) {
     struct carrier *carrier = &gossip->carrier;
     for (size_t i = 0; !gossip->over_link && i < carrier->dial_count; i++) {

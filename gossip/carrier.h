@@ -36,7 +36,8 @@ struct carrier_want {
 struct carrier_dial {
     struct gossip_address address;
     uint64_t asked_ms, next_ms;
-    uint32_t wait_ms; /* 0: the slot is free */
+    uint64_t stray_ms; /* before that, what does not open from there hurries nobody */
+    uint32_t wait_ms;  /* 0: the slot is free */
     bool due;
 };
 

@@ -27,6 +27,7 @@ static bool is_from(const struct gossip *gossip, const struct member *member, co
 
 void stray_received(struct gossip *gossip, const struct gossip_address *from) {
     struct carrier *carrier = &gossip->carrier;
+    carrier_stray(gossip, from);
     if (gossip->now_ms >= carrier->stray_until_ms) {
         carrier->stray_until_ms = gossip->now_ms + 1000;
         carrier->stray_looks = LOOKS_PER_S;

@@ -289,6 +289,9 @@ void carrier_enqueue(struct gossip *gossip, const struct gossip_address *to, con
  * after the first call, so that datagrams can be answered, then ever more rarely while the calls go on. */
 void carrier_want(struct gossip *gossip, const struct member *member, uint32_t for_ms);
 void carrier_dial(struct gossip *gossip, const struct gossip_address *address);
+/* What does not open came from there: somebody is there, perhaps with another key, and only a link will tell. An
+ * address that is called is dialled now, but seldom for this, as anybody can send that. */
+void carrier_stray(struct gossip *gossip, const struct gossip_address *from);
 /* The packet in hand answers us: if it is a datagram, its source needs no link, whatever else is wrong with it. */
 void carrier_heard(struct gossip *gossip);
 /* The packet in hand came over the sender's link. */

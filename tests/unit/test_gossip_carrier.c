@@ -326,6 +326,37 @@ static void another_gossip_key_is_trouble_that_is_shown(void **state) {
     net_free(net);
 }
 
+static unsigned dials_wished(struct gossip *gossip) {
+    struct gossip_link_wish wish;
+    unsigned dials = 0;
+    while (gossip_next_link_wish(gossip, &wish))
+        dials += wish.kind == GOSSIP_LINK_DIAL;
+    return dials;
+}
+
+/* P19: after a cut in the middle of which the key was changed only a link helps, and the cut has taught patience. What
+ * does not open tells that somebody is there. Anybody can send that, so a dial a minute or two is all that it gives. */
+static void what_does_not_open_from_where_we_call_hurries_the_link_but_seldom(void **state) {
+    (void)state;
+    struct net *net = net_with_links(2, 41);
+    static const uint8_t junk[100] = {1};
+    net_start(net, 1); /* 0, its bootstrap address, is not there */
+    net_run(net, 120000);
+    struct gossip *gossip = net->nodes[1].gossip;
+    dials_wished(gossip);
+    gossip_receive(gossip, net->now_ms, &net->nodes[0].address, junk, sizeof junk);
+    assert_int_equal(dials_wished(gossip), 1);
+    unsigned dials = 0;
+    for (int i = 0; i < 6000; i++) {
+        net->now_ms += 10;
+        gossip_receive(gossip, net->now_ms, &net->nodes[0].address, junk, sizeof junk);
+        gossip_tick(gossip, net->now_ms);
+        dials += dials_wished(gossip);
+    }
+    assert_in_range(dials, 2, 10);
+    net_free(net);
+}
+
 /* Datagrams that are blocked, and what strangers send, are nobody's other key. */
 static void what_does_not_open_from_elsewhere_is_no_trouble(void **state) {
     (void)state;
@@ -364,6 +395,7 @@ int main(void) {
         cmocka_unit_test(nobody_speaks_for_another_over_a_link),
         cmocka_unit_test(own_address_is_noticed_by_link),
         cmocka_unit_test(another_gossip_key_is_trouble_that_is_shown),
+        cmocka_unit_test(what_does_not_open_from_where_we_call_hurries_the_link_but_seldom),
         cmocka_unit_test(what_does_not_open_from_elsewhere_is_no_trouble),
         cmocka_unit_test(same_seed_gives_the_same_packets),
     };
