@@ -40,6 +40,11 @@ static struct trouble *make_trouble(struct member *member) {
     return member->trouble;
 }
 
+bool evidence_is_accused(const struct member *member) {
+    return member->accused_epoch > 0 && member->accused_epoch == member->epoch &&
+           member->accused_incarnation >= member->incarnation;
+}
+
 /* Who accused it was right: that costs no credit, so that several deaths in a minute are all believed. */
 static void give_credit_back(struct gossip *gossip, const struct member *dead) {
     const struct suspicion *suspicion = &member_trouble(dead)->suspicion;

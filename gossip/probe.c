@@ -86,9 +86,7 @@ void probe_look_well(struct gossip *gossip, bool well) {
 static void write_ping(struct gossip *gossip, struct member *member, struct packet *packet) {
     struct message ping = {.kind = MESSAGE_PING, .number = member->probe.number | (member->probe.tries > 1)};
     packet_add(gossip, packet, &ping);
-    bool accused = member->accused_epoch == member->epoch && member->accused_incarnation >= member->incarnation &&
-                   member->accused_epoch > 0;
-    if (accused) {
+    if (evidence_is_accused(member)) {
         struct message accusation = evidence_accusation_of(member);
         packet_add(gossip, packet, &accusation);
     }
@@ -202,7 +200,7 @@ static void ask_suspect_from(struct gossip *gossip, struct member *member, uint6
 /* Of many not all at once: the answers to a thousand would be what it fails at. */
 void probe_suspect(struct gossip *gossip, struct member *member) {
     bool early = chance_below(&gossip->chance, members_visible_count(gossip)) < SUSPECT_ASKED_BY;
-    ask_suspect_from(gossip, member, gossip->now_ms + (early ? 0 : gossip->limits.suspicion_min_ms / 2));
+    ask_suspect_from(gossip, member, gossip->now_ms + (early ? 0 : gossip->limits.suspicion_min_ms / 4));
 }
 
 void probe_suspect_anew(struct gossip *gossip, struct member *member) {
@@ -296,17 +294,18 @@ static unsigned doubt_enough(const struct member *member) {
     return member_is_visible(member) || member->state == MEMBER_UNVERIFIED ? DOUBT_SUSPECT : 1;
 }
 
-/* A few times while an answer would take, but not before it could be here. Of a suspect so that by the time that it may
- * be evicted silence says enough. */
+/* A few times while an answer would take, but not before it could be here. Of a suspect so that after half of the time
+ * until it may be evicted silence says enough for our own word, which others wait for, and in the end for that. */
 static uint64_t gap_ms(const struct gossip *gossip, const struct member *member) {
     uint64_t answer = probe_answer_ms(gossip, member), gap = answer / 4;
     if (member->probe.rtt_ms > gap && member->probe.rtt_ms < answer) gap = member->probe.rtt_ms;
     if (member->state != MEMBER_SUSPECT) return patience(gossip, gap) + 1;
-    uint64_t slow = gossip->limits.probe_interval_ms / 3 + 1;
-    uint64_t due = member_trouble(member)->suspicion.started_ms + gossip->limits.suspicion_min_ms;
-    uint64_t left = due > gossip->now_ms + answer ? due - gossip->now_ms - answer : 0, doubt = member->probe.doubt;
+    uint64_t slow = gossip->limits.probe_interval_ms / 3 + 1, doubt = member->probe.doubt;
     if (doubt >= DOUBT_DOWN) return slow;
-    uint64_t even = left * ping_doubt(gossip, member) / (DOUBT_DOWN - doubt);
+    bool early = doubt < DOUBT_SUSPECT;
+    uint64_t due = member_trouble(member)->suspicion.started_ms + gossip->limits.suspicion_min_ms / (early ? 2 : 1);
+    uint64_t last = gossip->now_ms + answers_ms(gossip, member), left = due > last ? due - last : 0;
+    uint64_t even = left * ping_doubt(gossip, member) / ((early ? DOUBT_SUSPECT : DOUBT_DOWN) - doubt);
     return even < gap ? gap : even < slow ? even : slow;
 }
 

@@ -35,13 +35,26 @@ void rumors_entry(struct gossip *gossip, struct member *member, bool known_widel
     soon(gossip);
 }
 
+/* Rounds may just have begun, and whoever hears last of a death holds the dead alive longest. */
+static void tell_some(struct gossip *gossip, const struct member *accused, const struct message *accusation) {
+    struct member *some[FANOUT];
+    if (!probe_may(gossip, FANOUT)) return;
+    size_t count = members_pick(gossip, some, FANOUT, accused);
+    for (size_t i = 0; i < count; i++)
+        send_one(gossip, some[i], accusation);
+}
+
 void rumors_accusation(struct gossip *gossip, struct member *member) {
     member->rumor.accuse_sends = sends_for(gossip);
     members_changed(gossip, member);
     soon(gossip);
-    if (members_are_many(gossip) || !probe_may(gossip, members_visible_count(gossip) - 1)) return;
-    /* In a small federation everybody hears at once, the accused too. */
     struct message accusation = evidence_accusation_of(member);
+    if (members_are_many(gossip)) {
+        tell_some(gossip, member, &accusation);
+        return;
+    }
+    if (!probe_may(gossip, members_visible_count(gossip) - 1)) return;
+    /* In a small federation everybody hears at once, the accused too. */
     struct member *other;
     for (size_t i = 0; (other = members_visible(gossip, i)); i++)
         send_one(gossip, other, &accusation);
@@ -67,7 +80,8 @@ static void write_rumor(struct gossip *gossip, struct packet *packet, struct mem
     struct rumor *rumor = &about->rumor;
     bool name_only = false;
     if (rumor->accuse_sends > 0) {
-        bool current = about->state == MEMBER_SUSPECT;
+        /* Also when it is held dead: others may have heard of too few accusers yet to hold it so. */
+        bool current = evidence_is_accused(about);
         rumor->accuse_sends = current ? rumor->accuse_sends - 1 : 0;
         struct message accusation = evidence_accusation_of(about);
         if (current) packet_add(gossip, packet, &accusation);

@@ -136,10 +136,12 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
 void evidence_answer_older(struct gossip *gossip, struct member *member);
 struct message evidence_head_of(const struct member *member);
 struct message evidence_accusation_of(const struct member *member);
-/* False: the member is to be removed. */
+/* It has not refuted the highest that it is accused of; also when it is held dead. */
+bool evidence_is_accused(const struct member *member);
 /* Hearsay of it may be followed once more: a ping, or another's word for its life. */
 bool evidence_may_follow(struct gossip *gossip, struct member *member);
 bool evidence_is_idle_talk(const struct member *member);
+/* False: the member is to be removed. */
 bool evidence_tick(struct gossip *gossip, struct member *member);
 uint64_t evidence_deadline_ms(const struct gossip *gossip, const struct member *member);
 void evidence_restart_suspicions(struct gossip *gossip);
