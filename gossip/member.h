@@ -19,7 +19,7 @@
 #define ACCUSED_MAX 8u /* different members one accuser has accused lately */
 #define NEVER UINT64_MAX
 
-/* members.c: parts of one array, in this order; those of the first four are visible. Who was asked in this round of
+/* parts.c: parts of one array, in this order; those of the first four are visible. Who was asked in this round of
  * probes waits for the next. */
 enum member_part {
     PART_ALIVE_ASKED,
@@ -248,24 +248,6 @@ size_t members_place(const struct gossip *gossip, const struct member *member);
 void member_set_who(struct member *member, struct who *who);
 void member_set_said(struct member *member, struct statement *said);
 bool member_is_visible(const struct member *member); /* alive or suspect, verified, not ourselves */
-/* Alive and suspect, ourselves included. */
-uint32_t members_visible_count(const struct gossip *gossip);
-/* The visible others by index, NULL past the end; and the suspects among them. */
-struct member *members_visible(struct gossip *gossip, size_t index);
-uint32_t members_suspect_count(const struct gossip *gossip);
-struct member *members_suspect(struct gossip *gossip, size_t index);
-/* Up to want random visible others; skip may be NULL. Those who have proved where they are first: to others little may
- * be sent, and little is heeded that comes from us; and whoever it is. */
-size_t members_pick(struct gossip *gossip, struct member **out, size_t want, const struct member *skip);
-size_t members_pick_any(struct gossip *gossip, struct member **out, size_t want, const struct member *skip);
-/* A random one that is down or was never verified, NULL if there is none. */
-struct member *members_pick_absent(struct gossip *gossip);
-uint32_t members_absent_count(const struct gossip *gossip);
-/* A random visible one that was not yet asked in this round. */
-struct member *members_next_to_ask(struct gossip *gossip);
-/* Those with something to tell. */
-uint32_t members_told_count(const struct gossip *gossip);
-struct member *members_told(struct gossip *gossip, size_t index); /* NULL: memory is short */
 struct member *members_of_timer(struct timer *timer);
 /* The earliest of its deadlines. */
 uint64_t member_deadline_ms(const struct gossip *gossip, const struct member *member);
@@ -285,8 +267,37 @@ static inline const struct trouble *member_trouble(const struct member *member) 
     return member->trouble ? member->trouble : &none;
 }
 
+/* ---- parts.c: in parts of one array ---- */
+/* Alive and suspect, ourselves included. */
+uint32_t members_visible_count(const struct gossip *gossip);
+/* The visible others by index, NULL past the end; and the suspects among them. */
+struct member *members_visible(struct gossip *gossip, size_t index);
+uint32_t members_suspect_count(const struct gossip *gossip);
+struct member *members_suspect(struct gossip *gossip, size_t index);
+/* Up to want random visible others; skip may be NULL. Those who have proved where they are first: to others little may
+ * be sent, and little is heeded that comes from us; and whoever it is. */
+size_t members_pick(struct gossip *gossip, struct member **out, size_t want, const struct member *skip);
+size_t members_pick_any(struct gossip *gossip, struct member **out, size_t want, const struct member *skip);
+/* A random one that is down or was never verified, NULL if there is none. */
+struct member *members_pick_absent(struct gossip *gossip);
+uint32_t members_absent_count(const struct gossip *gossip);
+/* A random visible one that was not yet asked in this round. */
+struct member *members_next_to_ask(struct gossip *gossip);
 /* More others than own news goes to directly (limits.eager_members_max), as far as is known. */
 bool members_are_many(const struct gossip *gossip);
+/* For members.c alone: a number at a place; a record to another part, by its state or by hand; and whether it is where
+ * its state says. */
+void parts_put(struct members *members, uint32_t place, uint32_t number);
+void parts_settle(struct gossip *gossip, struct member *member);
+void parts_move(struct members *members, struct member *member, enum member_part to);
+bool parts_hold(const struct members *members, uint32_t place, const struct member *member);
+
+/* ---- told.c: those with something to tell ---- */
+uint32_t members_told_count(const struct gossip *gossip);
+struct member *members_told(struct gossip *gossip, size_t index); /* NULL: memory is short */
+/* For members.c alone: in the list or out of it, as its rumour says; and whether that is so. */
+void told_list(struct members *members, struct member *member);
+bool told_holds(const struct member *member);
 
 /* ---- order.c: in the order of ids ---- */
 /* The next; NULL at the end. */
