@@ -92,8 +92,8 @@ struct gossip_limits {
     uint32_t anti_entropy_ms;  /* 2,000 (jittered) */
     uint32_t rejoin_ms;   /* 2,000: one address and one member that are not alive are dialled, for ever; the first ten
                              times faster */
-    uint32_t members_max; /* 16,384. One takes 2.2 KiB, key, head and a token of 320 bytes included; beyond awake_max
-                             1 KiB, of which about 80 bytes are this gossip's own when the rest is shared */
+    uint32_t members_max; /* 16,384. One takes 1.9 KiB, key, head and a token of 320 bytes included; beyond awake_max
+                             1 KiB, of which about 70 bytes are this gossip's own when the rest is shared */
     uint32_t rows_max;    /* rows of each kind per owner, ours and others': 512 */
     uint32_t owner_bytes_max;   /* bytes of the rows of one owner: 1 MiB */
     uint32_t log_entries_max;   /* kept per owner above its checkpoint: 64; no key of the configuration, since a broker

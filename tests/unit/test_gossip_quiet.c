@@ -46,6 +46,32 @@ static void who_is_to_be_told_of_sleeps_and_is_told_of(void **state) {
     net_free(net);
 }
 
+/* In a new epoch nobody holds anything of ours, those who sleep neither; and it wakes none of them. */
+static void a_raised_epoch_is_unknown_to_sleepers_too(void **state) {
+    (void)state;
+    struct net *net = net_new_running(NODES, 5);
+    net_row(net, LAZY, "a/b", true);
+    net_run(net, 20000);
+    struct gossip *gossip = net->nodes[LAZY].gossip;
+    struct members *members = &gossip->members;
+    size_t asleep = sleepers(gossip, false), knew = 0;
+    for (size_t place = 0; place < members->count; place++) {
+        const struct quiet *quiet = quiet_of(members, members->places[place]);
+        knew += !quiet->is_awake && quiet->known_sequence > 0;
+    }
+    assert_in_range(knew, 2, NODES);
+    own_raise_epoch(gossip, gossip->self->epoch, &net->nodes[0].address);
+    assert_in_range(sleepers(gossip, false), asleep - 2, asleep);
+    for (size_t place = 0; place < members->count; place++) {
+        const struct quiet *quiet = quiet_of(members, members->places[place]);
+        assert_int_equal(quiet->is_awake ? quiet->awake->known_sequence : quiet->known_sequence, 0);
+        assert_int_equal(quiet->is_awake ? quiet->awake->known_incarnation : quiet->known_incarnation, 0);
+    }
+    net_touched(net, LAZY);
+    assert_true(net_until(net, net_agreed, 20000));
+    net_free(net);
+}
+
 static void portraits_are_shared_by_what_they_are_made_of(void **state) {
     (void)state;
     struct gossip_shared *pool = gossip_shared_new();
@@ -80,6 +106,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_sleeps_takes_forty_bytes),
         cmocka_unit_test(who_is_to_be_told_of_sleeps_and_is_told_of),
+        cmocka_unit_test(a_raised_epoch_is_unknown_to_sleepers_too),
         cmocka_unit_test(portraits_are_shared_by_what_they_are_made_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
