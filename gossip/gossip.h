@@ -109,7 +109,8 @@ struct gossip_limits {
     uint32_t datagram_buckets_max; /* of the 64 parts of the table: if more differ, it is compared over a link: 40,
                                       which is of about 60 members */
     uint32_t links_max;            /* links wanted for gossip at a time: 32, at most 64 */
-    uint32_t awake_max; /* members with whom nothing is going on are kept in a small record beyond so many: 1,024 */
+    uint32_t awake_max; /* members with whom nothing is going on, and whose tokens do not end, are kept in a small
+                           record beyond so many: 1,024 */
     uint32_t datagram_bytes_per_s; /* of all we send: 512 KiB, at least 16 KiB; a quarter of a second may go at once */
 };
 
