@@ -10,11 +10,12 @@ enum allowance {
     ALLOW_CHECKS,  /* signatures to be checked: 1,000; of all strangers together 500 */
     ALLOW_HEARSAY, /* members that we have never heard of: 500 */
     ALLOW_LISTS,   /* of versions to be compared with ours: 500 */
+    ALLOW_PINGS,   /* answered: 250, of which most are for others; of all strangers together 1,000 */
     ALLOW_REFUSED, /* tokens brought that are refused: 20, then none is judged. Strangers: identity.c */
     ALLOW_ANSWERS, /* bytes of datagrams in answer to its own: 256 KiB. Over links the link holds it back */
     ALLOW_BYTES    /* bytes of its own datagrams: twice what an honest one sends to all. Beyond that it is told of */
 };
-#define ALLOWANCES 6u
+#define ALLOWANCES 7u
 
 struct allowances {
     uint64_t until_ms;

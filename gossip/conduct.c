@@ -19,8 +19,9 @@ static const struct {
                              "it has signed one thing for some brokers and another for others; see who has its host"},
     [MISDEED_NONSENSE] = {3, MEMBER_TROUBLE_RULES,
                           "it sends what cannot be read. It is passed over; see who has its host, and its version"},
-    [MISDEED_FLOODS] = {1000, MEMBER_TROUBLE_RULES,
-                        "it sends more than twice limits.datagram_bytes_per_s; see who has its host, and stop it"},
+    [MISDEED_FLOODS] =
+        {1000, MEMBER_TROUBLE_RULES,
+         "it floods us with datagrams. What is too much is passed over; see who has its host, and stop it"},
     [MISDEED_TOO_MUCH] = {1, MEMBER_TROUBLE_LIMITS,
                           "it publishes more than limits.rows_max or limits.owner_bytes_max here, and what is beyond "
                           "is not taken: give all brokers the same limits"},

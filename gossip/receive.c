@@ -24,10 +24,17 @@ static bool asks_for_the_table(const struct gossip *gossip, const struct message
 
 bool receive_may(struct gossip *gossip, enum allowance which, uint32_t amount) {
     const uint32_t sends = gossip->limits.datagram_bytes_per_s;
-    const uint32_t member_per_s[ALLOWANCES] = {1000, 500,        500,
-                                               20,   256u << 10, sends < UINT32_MAX / 2 ? 2 * sends : UINT32_MAX};
+    const uint32_t member_per_s[ALLOWANCES] = {[ALLOW_CHECKS] = 1000,
+                                               [ALLOW_HEARSAY] = 500,
+                                               [ALLOW_LISTS] = 500,
+                                               [ALLOW_PINGS] = 250,
+                                               [ALLOW_REFUSED] = 20,
+                                               [ALLOW_ANSWERS] = 256u << 10,
+                                               [ALLOW_BYTES] = sends < UINT32_MAX / 2 ? 2 * sends : UINT32_MAX};
     /* strangers.c has a measure for each */
-    static const uint32_t strangers_per_s[ALLOWANCES] = {500, 500, 0, UINT32_MAX, UINT32_MAX, UINT32_MAX};
+    static const uint32_t strangers_per_s[ALLOWANCES] = {
+        [ALLOW_CHECKS] = 500,         [ALLOW_HEARSAY] = 500,        [ALLOW_LISTS] = 0,         [ALLOW_PINGS] = 1000,
+        [ALLOW_REFUSED] = UINT32_MAX, [ALLOW_ANSWERS] = UINT32_MAX, [ALLOW_BYTES] = UINT32_MAX};
     if (!gossip->header) return true;
     if (gossip->authentic)
         return allowances_take(&gossip->sender->allowances, which, amount, member_per_s, gossip->now_ms);

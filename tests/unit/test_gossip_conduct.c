@@ -114,6 +114,22 @@ static void who_floods_is_named(void **state) {
     court_free(&court);
 }
 
+/* All have to be answered, and are answered with measure: our own questions do not wait behind the answers. */
+static void who_pings_without_end_is_named_and_delays_nobody(void **state) {
+    (void)state;
+    struct court court = court_new(510);
+    uint64_t suspicions = SUM(court.net, suspicions);
+    for (uint64_t number = 0; number < 30000; number++) {
+        for (int to = 0; to < HONEST; to++)
+            traitor_say_one(court.traitor, to, (struct message){.kind = MESSAGE_PING, .number = number * 2 + 2});
+        if (number % 20 == 0) net_run(court.net, 1); /* 20,000 a second */
+    }
+    assert_named(court.net, MEMBER_TROUBLE_RULES);
+    assert_int_equal(SUM(court.net, suspicions) - suspicions, 0);
+    assert_int_equal(SUM(court.net, queue_dropped), 0);
+    court_free(&court);
+}
+
 /* It may say that its key was stolen, and go on. */
 static void what_it_says_of_itself_does_not_hide_what_it_does(void **state) {
     (void)state;
@@ -278,6 +294,7 @@ int main(void) {
         cmocka_unit_test(who_forges_what_we_say_is_named),
         cmocka_unit_test(who_sends_nonsense_is_named),
         cmocka_unit_test(who_floods_is_named),
+        cmocka_unit_test(who_pings_without_end_is_named_and_delays_nobody),
         cmocka_unit_test(what_it_says_of_itself_does_not_hide_what_it_does),
         cmocka_unit_test(who_accuses_everybody_is_named),
         cmocka_unit_test(who_publishes_too_much_is_named),
