@@ -271,6 +271,15 @@ static void flood(struct gossip *gossip, uint64_t round) {
         }
 }
 
+/* Questions that have to be answered, since whoever does not is dead. */
+static void ping(struct gossip *gossip, uint64_t round) {
+    struct member *to;
+    for (size_t i = 0; (to = members_visible(gossip, i)); i++)
+        for (uint64_t k = 0; k < 2 * FLOOD_AT_ONCE; k++)
+            say_as(gossip, to, &gossip->self->id,
+                   &(struct message){.kind = MESSAGE_PING, .number = 1 + round * FLOOD_AT_ONCE + k});
+}
+
 /* Nothing that opens, and what opens and is nothing. */
 static void garbage(struct gossip *gossip, uint64_t round) {
     struct member *to;
@@ -293,9 +302,10 @@ hostile_attack *hostile_attack_named(const char *word) {
         const char *word;
         hostile_attack *attack;
     } attacks[] = {
-        {"forge", forge},   {"behead", behead},   {"pretend", pretend},     {"replay", replay},
-        {"accuse", accuse}, {"claim", claim},     {"advertise", advertise}, {"equivocate", equivocate},
-        {"flood", flood},   {"garbage", garbage},
+        {"ping", ping},       {"forge", forge},         {"behead", behead},
+        {"pretend", pretend}, {"replay", replay},       {"accuse", accuse},
+        {"claim", claim},     {"advertise", advertise}, {"equivocate", equivocate},
+        {"flood", flood},     {"garbage", garbage},
     };
     for (size_t i = 0; i < sizeof attacks / sizeof *attacks; i++)
         if (strcmp(attacks[i].word, word) == 0) return attacks[i].attack;

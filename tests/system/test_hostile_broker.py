@@ -24,13 +24,14 @@ class Hostile(Broker):
 
     def begin(self, **rounds):
         """Attacks with so many rounds, all at once."""
-        self.ordered = list(rounds)
+        self.ordered, self.begun = list(rounds), len(self.log())
         with open(self.orders, "a") as orders:
             orders.write("".join(f"{word} {count}\n" for word, count in rounds.items()))
 
     def is_done(self):
         self.check_alive()
-        return all(f"hostile: {word} done" in self.log() for word in self.ordered)
+        said = self.log()[self.begun:]
+        return all(f"hostile: {word} done" in said for word in self.ordered)
 
 
 class HostileBroker(SystemTest):
@@ -122,8 +123,11 @@ class HostileBroker(SystemTest):
         self.attack(forge=50, behead=50, pretend=50, replay=50)
         self.named("breaks the rules", "forges what other brokers say", "stop it")
         self.attack(equivocate=25)
-        self.attack(flood=100, garbage=25, claim=25)
-        self.named("breaks the rules", "sends more than twice", "stop it")
+        self.attack(garbage=25, claim=25)
+        self.attack(flood=50, ping=50)
+        # Where there is no processor the kernel drops what is too much, and nobody was harmed by it.
+        wait_until("the flood is told of", lambda: all(broker.log_lines("warning conduct", "floods us") for broker in self.honest) or self.attack(flood=50, ping=50), 60)
+        self.named("breaks the rules", "floods us", "stop it")
 
     def test_it_cannot_revive_the_dead(self):
         dead = self.fed["edge-3"]
