@@ -9,50 +9,18 @@
 
 #define UNVERIFIED_KEEP_MS 60000u
 #define ANSWER_OLDER_MS 100u
-#define ACCUSED_KEEP_MS 60000u
 #define SUSPICION_LONGEST 9u /* minima: it ends then, if we could not ask as much as we would */
 #define HEARSAY_MS 250u      /* so long the word of the one who brought it is waited for */
 #define FOLLOW_MIN_MS 500u
 #define IDLE_TALK_MS 1000u
 #define FOLLOW_MAX_MS 300000u
-#define ACCUSED_AGAIN_MS 5000u
 
-static bool above(uint64_t epoch, uint64_t incarnation, uint64_t than_epoch, uint64_t than_incarnation) {
+bool evidence_is_above(uint64_t epoch, uint64_t incarnation, uint64_t than_epoch, uint64_t than_incarnation) {
     return epoch > than_epoch || (epoch == than_epoch && incarnation > than_incarnation);
 }
 
 struct message evidence_head_of(const struct member *member) {
     return (struct message){.kind = MESSAGE_HEAD, .bytes = member->head, .size = member->head_size};
-}
-
-struct message evidence_accusation_of(const struct member *member) {
-    return (struct message){
-        .kind = MESSAGE_ACCUSE,
-        .version = {.id = member->id, .epoch = member->accused_epoch, .incarnation = member->accused_incarnation},
-        .other = member_trouble(member)->accuser,
-        .bytes = member_trouble(member)->accusation,
-        .size = member_trouble(member)->accusation_signed ? GOSSIP_SIGNATURE_SIZE : 0};
-}
-
-/* NULL: memory is short. */
-static struct trouble *make_trouble(struct member *member) {
-    if (!member->trouble) member->trouble = calloc(1, sizeof *member->trouble);
-    return member->trouble;
-}
-
-bool evidence_is_accused(const struct member *member) {
-    return member->accused_epoch > 0 && member->accused_epoch == member->epoch &&
-           member->accused_incarnation >= member->incarnation;
-}
-
-/* Who accused it was right: that costs no credit, so that several deaths in a minute are all believed. */
-static void give_credit_back(struct gossip *gossip, const struct member *dead) {
-    const struct suspicion *suspicion = &member_trouble(dead)->suspicion;
-    for (size_t i = 0; i < suspicion->accuser_count; i++) {
-        struct member *accuser = members_find(gossip, &suspicion->accusers[i]);
-        for (size_t slot = 0; accuser && accuser->trouble && slot < ACCUSED_MAX; slot++)
-            if (id_equal(&accuser->trouble->accused[slot].id, &dead->id)) accuser->trouble->accused[slot].until_ms = 0;
-    }
 }
 
 static bool is_suspected(const struct member *member) {
@@ -87,7 +55,7 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
     }
     if (state == MEMBER_DOWN) {
         gossip->counters.deaths++;
-        give_credit_back(gossip, member);
+        accusation_proved(gossip, member);
     }
     member->visible_told = visible;
     members_changed(gossip, member);
@@ -133,9 +101,10 @@ void evidence_consider(struct gossip *gossip, struct member *member) {
     /* It left, and its key says that it is back: from now on it is one we have heard of, and is called until it
      * answers. */
     if (member->state == MEMBER_LEFT) evidence_set_state(gossip, member, MEMBER_UNVERIFIED);
-    bool refuted = above(member->epoch, member->incarnation, member->accused_epoch, member->accused_incarnation);
+    bool refuted =
+        evidence_is_above(member->epoch, member->incarnation, member->accused_epoch, member->accused_incarnation);
     bool buried = member->down_epoch != 0 &&
-                  !above(member->epoch, member->incarnation, member->down_epoch, member->down_incarnation);
+                  !evidence_is_above(member->epoch, member->incarnation, member->down_epoch, member->down_incarnation);
     if (member->state == MEMBER_SUSPECT && refuted) {
         probe_note_refutation(member);
         evidence_set_state(gossip, member, MEMBER_ALIVE);
@@ -244,7 +213,7 @@ static bool helps(const struct member *member, const struct head *head) {
 /* brought: by the sender of the packet in hand, who has seen the key. */
 static void check_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
                        size_t size, bool brought) {
-    bool newer = above(head->epoch, head->incarnation, member->epoch, member->incarnation);
+    bool newer = evidence_is_above(head->epoch, head->incarnation, member->epoch, member->incarnation);
     if (!newer && !helps(member, head)) {
         /* Older, or as new and different: then two speak with one key, and both should know. */
         bool same = size == member->head_size && memcmp(bytes, member->head, size - GOSSIP_SIGNATURE_SIZE) == 0;
@@ -281,7 +250,7 @@ static void keep_waiting(struct member *member, const struct head *head, const u
     if (!waiting) waiting = member->waiting_head = calloc(1, sizeof *waiting);
     if (!waiting) return;
     bool older = waiting->size > 0 && head_read(waiting->bytes, waiting->size, &before) &&
-                 !above(head->epoch, head->incarnation, before.epoch, before.incarnation);
+                 !evidence_is_above(head->epoch, head->incarnation, before.epoch, before.incarnation);
     if (older) return;
     memcpy(waiting->bytes, bytes, size);
     waiting->size = size;
@@ -317,111 +286,7 @@ void evidence_take_waiting(struct gossip *gossip, struct member *member) {
     free(waiting);
 }
 
-/* ---- accusations ---- */
-
-/* One broker with a bad cable must not condemn the others: beyond a twentieth of the members, but two at least, in a
- * minute its word counts as nothing. */
-static bool is_credible(struct gossip *gossip, struct member *accuser, const struct member_id *accused) {
-    size_t allowed = members_visible_count(gossip) / 20, live = 0, slot = ACCUSED_MAX;
-    struct trouble *trouble = make_trouble(accuser);
-    if (!trouble) return false;
-    allowed = allowed < 2 ? 2 : allowed > ACCUSED_MAX ? ACCUSED_MAX : allowed;
-    for (size_t i = 0; i < ACCUSED_MAX; i++) {
-        bool fresh = trouble->accused[i].until_ms > gossip->now_ms;
-        if (fresh && id_equal(&trouble->accused[i].id, accused)) {
-            /* It was wrong, or it would not say so again: it cries wolf. */
-            if (gossip->now_ms + ACCUSED_KEEP_MS < trouble->accused[i].until_ms + ACCUSED_AGAIN_MS) return false;
-            trouble->accused[i].until_ms = gossip->now_ms + ACCUSED_KEEP_MS;
-            return live < allowed || i < allowed;
-        }
-        live += fresh;
-        if (!fresh && slot == ACCUSED_MAX) slot = i;
-    }
-    if (live >= allowed) return false;
-    trouble->accused[slot].id = *accused;
-    trouble->accused[slot].until_ms = gossip->now_ms + ACCUSED_KEEP_MS;
-    return true;
-}
-
-/* What changes nothing costs its accuser no credit: of a death that all see, only the first few are given theirs back.
- */
-static bool is_news(const struct member *member, const struct member_id *accuser) {
-    if (!member_is_visible(member)) return false;
-    return member->state != MEMBER_SUSPECT || suspicion_lacks(&member_trouble(member)->suspicion, accuser);
-}
-
-/* Kept with its signature, so that it can be passed on. */
-static void keep_accusation(struct gossip *gossip, struct member *member, const struct message *word) {
-    struct trouble *trouble = member->trouble;
-    member->accused_epoch = member->epoch;
-    member->accused_incarnation = member->incarnation;
-    trouble->accuser = word ? word->other : gossip->self->id;
-    trouble->accusation_signed = word && word->size == sizeof trouble->accusation;
-    if (!word)
-        witness_accuse(gossip, member);
-    else if (trouble->accusation_signed)
-        memcpy(trouble->accusation, word->bytes, sizeof trouble->accusation);
-}
-
-void evidence_suspect(struct gossip *gossip, struct member *member, const struct message *word) {
-    const struct member_id *accuser = word ? &word->other : &gossip->self->id;
-    if (!member_is_visible(member) || !make_trouble(member)) return; /* the next probe fails too */
-    if (member->state == MEMBER_SUSPECT) {
-        bool confirmed = suspicion_confirm(&member->trouble->suspicion, accuser);
-        members_changed(gossip, member); /* it lasts less long */
-        if (confirmed && !word) {
-            keep_accusation(gossip, member, NULL);
-            rumors_accusation(gossip, member);
-        }
-        return;
-    }
-    keep_accusation(gossip, member, word);
-    gossip->counters.suspicions++;
-    suspicion_start(&member->trouble->suspicion, gossip->now_ms, accuser);
-    evidence_set_state(gossip, member, MEMBER_SUSPECT);
-    probe_suspect(gossip, member);
-    rumors_accusation(gossip, member);
-    probe_all(gossip);
-}
-
-/* Its accuser says so itself, or has signed it: nobody spends another's credit, or ends a suspicion in its name. */
-static bool is_its_word(struct gossip *gossip, const struct member *accuser, const struct message *message) {
-    if (message->size == 0) return accuser == gossip->sender;
-    return witness_accused(gossip, accuser, message);
-}
-
-void evidence_on_accuse(struct gossip *gossip, const struct message *message) {
-    const struct version *version = &message->version;
-    if (id_equal(&version->id, &gossip->self->id)) {
-        if (version->epoch == gossip->self->epoch && version->incarnation >= gossip->self->incarnation)
-            own_refute(gossip, message);
-        else
-            own_told_epoch(gossip, version->epoch);
-        struct message head = evidence_head_of(gossip->self);
-        reply_add(gossip, &head);
-        return;
-    }
-    struct member *member = members_find(gossip, &version->id);
-    struct member *accuser = members_find(gossip, &message->other);
-    if (!gossip->authentic || !member || !member->known || !accuser || accuser->self || !member_is_visible(accuser))
-        return;
-    if (above(member->epoch, member->incarnation, version->epoch, version->incarnation)) {
-        evidence_answer_older(gossip, member); /* refuted already */
-        return;
-    }
-    if (above(version->epoch, version->incarnation, member->epoch, member->incarnation)) {
-        repair_want(gossip, member, gossip->sender); /* about a head we have not seen */
-        return;
-    }
-    if (!is_news(member, &accuser->id)) return;
-    bool own_word = is_its_word(gossip, accuser, message);
-    if (own_word && is_credible(gossip, accuser, &member->id)) {
-        evidence_suspect(gossip, member, message);
-        return;
-    }
-    if (own_word && member->state == MEMBER_ALIVE) conduct_note(gossip, accuser, MISDEED_ACCUSES);
-    if (member->probe.deadline_ms == NEVER) probe_member(gossip, member);
-}
+/* ---- suspicion ---- */
 
 /* The accusation must reach it, and its refutation us, each perhaps at the second try. */
 static uint32_t suspicion_min_ms(const struct gossip *gossip, const struct member *member) {

@@ -86,8 +86,8 @@ void probe_look_well(struct gossip *gossip, bool well) {
 static void write_ping(struct gossip *gossip, struct member *member, struct packet *packet) {
     struct message ping = {.kind = MESSAGE_PING, .number = member->probe.number | (member->probe.tries > 1)};
     packet_add(gossip, packet, &ping);
-    if (evidence_is_accused(member)) {
-        struct message accusation = evidence_accusation_of(member);
+    if (accusation_stands(member)) {
+        struct message accusation = accusation_of(member);
         packet_add(gossip, packet, &accusation);
     }
     if (member->known_incarnation < gossip->self->incarnation) {
@@ -263,7 +263,7 @@ void probe_on_pong(struct gossip *gossip, const struct message *message) {
     bool buried = sender->known && !member_is_visible(sender) && sender->down_epoch == sender->epoch &&
                   sender->down_incarnation >= sender->incarnation;
     if (buried) {
-        struct message accusation = evidence_accusation_of(sender);
+        struct message accusation = accusation_of(sender);
         reply_add(gossip, &accusation);
     }
 }
@@ -356,7 +356,7 @@ static void fail(struct gossip *gossip, struct member *member) {
     if (member->probe.helpers > 0 && member->probe.nacks == 0) probe_look_well(gossip, false);
     if (member_is_visible(member)) {
         carrier_want(gossip, member, CARRIER_NEED_MS);
-        evidence_suspect(gossip, member, NULL);
+        accusation_suspect(gossip, member, NULL);
         gossip->next_probe_ms = gossip->now_ms; /* who is behind it in the ring has lost who asks it */
     } else if (member->known && member->state == MEMBER_UNVERIFIED && gossip->now_ms < member->made_ms + YOUNG_MS)
         probe_member(gossip, member);

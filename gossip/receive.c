@@ -75,7 +75,7 @@ static void handle(struct gossip *gossip, const struct message *message) {
     case MESSAGE_WHO: identity_on_who(gossip, &message->version.id); break;
     case MESSAGE_TOKEN: identity_on_token(gossip, message); break;
     case MESSAGE_REFUSED: identity_on_refused(gossip, message); break;
-    case MESSAGE_ACCUSE: evidence_on_accuse(gossip, message); break;
+    case MESSAGE_ACCUSE: accusation_on_accuse(gossip, message); break;
     case MESSAGE_HAVE: repair_on_have(gossip, message); break;
     case MESSAGE_HAD: rumors_on_had(gossip, message); break;
     case MESSAGE_DIGEST: digest_on_digest(gossip, message->number); break;

@@ -343,7 +343,7 @@ bool repair_compare(struct gossip *gossip, const struct version *theirs, size_t 
     /* However far its log has come since: what is dead is its head, and while it is, its rows are not asked for. */
     bool buried = member->state == MEMBER_DOWN && !has_newer_head(theirs, &ours);
     if (buried) {
-        struct message accusation = evidence_accusation_of(member);
+        struct message accusation = accusation_of(member);
         reply_add(gossip, &accusation);
     } else if (is_newer(&ours, theirs) && (catchup_serves_owner(gossip, OWNER_BYTES) || (*served)++ < SERVE_AT_ONCE)) {
         serve(gossip, member, theirs);

@@ -48,7 +48,7 @@ void rumors_accusation(struct gossip *gossip, struct member *member) {
     member->rumor.accuse_sends = sends_for(gossip);
     members_changed(gossip, member);
     soon(gossip);
-    struct message accusation = evidence_accusation_of(member);
+    struct message accusation = accusation_of(member);
     if (members_are_many(gossip)) {
         tell_some(gossip, member, &accusation);
         return;
@@ -81,9 +81,9 @@ static void write_rumor(struct gossip *gossip, struct packet *packet, struct mem
     bool name_only = false;
     if (rumor->accuse_sends > 0) {
         /* Also when it is held dead: others may have heard of too few accusers yet to hold it so. */
-        bool current = evidence_is_accused(about);
+        bool current = accusation_stands(about);
         rumor->accuse_sends = current ? rumor->accuse_sends - 1 : 0;
-        struct message accusation = evidence_accusation_of(about);
+        struct message accusation = accusation_of(about);
         if (current) packet_add(gossip, packet, &accusation);
     }
     if (packet->member == about) return;

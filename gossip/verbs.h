@@ -127,17 +127,11 @@ uint64_t ring_deadline_ms(const struct gossip *gossip);
 /* ---- evidence.c ---- */
 void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size);
 void evidence_take_waiting(struct gossip *gossip, struct member *member);
-void evidence_on_accuse(struct gossip *gossip, const struct message *message);
-/* word: the accuser's ACCUSE, checked; NULL: it is our own suspicion. */
-void evidence_suspect(struct gossip *gossip, struct member *member, const struct message *word);
 /* It answered: its state follows from all that is known. */
 void evidence_consider(struct gossip *gossip, struct member *member);
 void evidence_set_state(struct gossip *gossip, struct member *member, enum member_state state);
 void evidence_answer_older(struct gossip *gossip, struct member *member);
 struct message evidence_head_of(const struct member *member);
-struct message evidence_accusation_of(const struct member *member);
-/* It has not refuted the highest that it is accused of; also when it is held dead. */
-bool evidence_is_accused(const struct member *member);
 /* Hearsay of it may be followed once more: a ping, or another's word for its life. */
 bool evidence_may_follow(struct gossip *gossip, struct member *member);
 bool evidence_is_idle_talk(const struct member *member);
@@ -145,6 +139,18 @@ bool evidence_is_idle_talk(const struct member *member);
 bool evidence_tick(struct gossip *gossip, struct member *member);
 uint64_t evidence_deadline_ms(const struct gossip *gossip, const struct member *member);
 void evidence_restart_suspicions(struct gossip *gossip);
+/* Newer, in the order of all evidence. */
+bool evidence_is_above(uint64_t epoch, uint64_t incarnation, uint64_t than_epoch, uint64_t than_incarnation);
+
+/* ---- accusation.c ---- */
+void accusation_on_accuse(struct gossip *gossip, const struct message *message);
+/* word: the accuser's ACCUSE, checked; NULL: it is our own suspicion. */
+void accusation_suspect(struct gossip *gossip, struct member *member, const struct message *word);
+struct message accusation_of(const struct member *member);
+/* It has not refuted the highest that it is accused of; also when it is held dead. */
+bool accusation_stands(const struct member *member);
+/* It is dead: who accused it was right. */
+void accusation_proved(struct gossip *gossip, const struct member *dead);
 
 /* ---- lag.c ---- */
 /* gossip_tick() is called at now_ms for what was due at deadline_ms. */

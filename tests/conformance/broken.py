@@ -31,7 +31,7 @@ __attribute__((constructor)) static void choose(void) { if (getenv("ONLY")) cmoc
 
 FAULTS = [  # number, what is broken, then file, what is there, what stands there instead, once or more
     ("P1", "members that are down are not called", "rejoin", "    call_one(gossip);\n    gossip->next_rejoin_ms", "    gossip->next_rejoin_ms"),
-    ("P1", "a broker alone dials nobody", "rejoin", "        dial_some(gossip);\n    else", "        ;\n    else"),
+    ("P1", "a broker alone dials nobody", "rejoin", "        dial_some(gossip, first);\n    else", "        ;\n    else"),
     ("P1", "who sees others does not dial an address that is silent", "rejoin", "        dial_one(gossip);\n    call_one", "        ;\n    call_one"),
     ("P1", "every broker calls the one that is down", "rejoin", "if (chance_below(&gossip->chance, visible) < DIALS_OF_ALL * choices) call(", "if (true) call("),
     ("P1", "the gap between dials does not grow", "rejoin", "return gap < most ? gap : most;", "return least;"),
@@ -55,8 +55,8 @@ FAULTS = [  # number, what is broken, then file, what is there, what stands ther
     ("P6", "rows are numbered before anybody has answered", "own", "    return own->ask_until_ms != 0;\n", "    return false;\n"),
     ("P7", "a newer head of the dead is not kept", "evidence", "    if (newer && !holdings_let_pass", "    if (newer && member->state == MEMBER_DOWN && member->fresh_epoch != head->epoch) return;\n    if (newer && !holdings_let_pass"),
     ("P7", "the death is not kept", "evidence", "    member->down_epoch = member->epoch;\n    member->down_incarnation = member->incarnation;\n", ""),
-    ("P7", "the accusation is not kept", "evidence", "    member->accused_epoch = member->epoch;\n    member->accused_incarnation = member->incarnation;\n", ""),
-    ("P7", "a probe does not say of what its member is accused", "probe", "    if (accused) {", "    if (false) {"),
+    ("P7", "the accusation is not kept", "accusation", "    member->accused_epoch = member->epoch;\n    member->accused_incarnation = member->incarnation;\n", ""),
+    ("P7", "a probe does not say of what its member is accused", "probe", "    if (accusation_stands(member)) {", "    if (false) {"),
     ("P7", "as new is taken for newer", "evidence", "(epoch == than_epoch && incarnation > than_incarnation);\n}\n\nstruct message evidence_head_of", "(epoch == than_epoch && incarnation >= than_incarnation);\n}\n\nstruct message evidence_head_of"),
     ("P8", "a checkpoint is shown before all of it is there", "staging", "return staging->size == staging->head.checkpoint_size;", "return staging->size > 0 || staging->head.checkpoint_size == 0;", "registry", "bool same = base && is_same(base, head);", "bool same = base != NULL;"),
     ("P8", "an entry is applied over a gap", "registry", "if (expected != REGISTRY_OK) return expected;\n    enum registry_result within", "if (expected == REGISTRY_REPEATED) return expected;\n    enum registry_result within", "transfer", "if (expected == REGISTRY_GAP) return keep_early(transfers, *held, entry, bytes, size);\n    if (expected != REGISTRY_OK) return expected;", ""),
@@ -90,7 +90,7 @@ FAULTS = [  # number, what is broken, then file, what is there, what stands ther
     ("P17", "a sleep is not noticed", "lag", "    if (lag_ms > 2 * (uint64_t)gossip->limits.probe_interval_ms)\n        paused(gossip);\n    else\n        lagged(gossip, lag_ms);", ""),
     ("P17", "probes that we slept through have failed", "lag", "    probe_forget(gossip);\n", ""),
     ("P17", "many suspects at once are evicted", "probe", "return gossip->now_ms < gossip->partition_since_ms + PARTITION_MAX_MS;", "return false;"),
-    ("P18", "one accuser condemns all", "evidence", "    if (live >= allowed) return false;\n", "    if (live >= allowed) return true;\n"),
+    ("P18", "one accuser condemns all", "accusation", "    if (live >= allowed) return false;\n", "    if (live >= allowed) return true;\n"),
     ("P18", "helpers are not asked", "helpers", "        send_one(gossip, helpers[i], &request);\n", ""),
     ("P18", "what helpers say counts for nothing", "helpers", "    if (asked->number != message->number) return;\n", "    return;\n"),
     ("P19", "datagrams that are lost and a link that answers change nothing", "carrier", "    if (enough == 0 || (way->misses >= enough && way->doubt >= DOUBT_DOWN)) set_by_link(gossip, member, true);\n", ""),

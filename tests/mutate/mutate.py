@@ -31,7 +31,7 @@ SERVES_CLIENTS = ("acks.c admission.c aliases_out.c broker.c client.c delivery.c
                   "on_unsubscribe.c output.c partial.c props.c rates.c reader.c received.c retained.c route.c routes.c session.c share.c share_deliver.c "
                   "shows.c subs.c sys.c timers.c topic.c tree.c tree_walk.c welcome.c").split()
 # Its unit tests are whole federations: a fault that none of them sees costs a minute.
-DECIDES = ("catchup.c checkpoint.c cover_choose.c cover_merge.c cover_path.c cover_split.c cover_traffic.c digest.c evidence.c graves.c holdings.c "
+DECIDES = ("accusation.c catchup.c checkpoint.c cover_choose.c cover_merge.c cover_path.c cover_split.c cover_traffic.c digest.c evidence.c graves.c holdings.c "
            "identity.c levels.c own_life.c parts.c probe.c quiet.c registry.c rejoin.c repair.c replay.c roll.c rowset.c silence.c suspicion.c told.c transfer.c").split()
 CORES = {"broker": SERVES_CLIENTS, "gossip": DECIDES}
 
