@@ -2,6 +2,7 @@
 """Writes the inputs that fuzzing starts from into tests/fuzz/NAME/: whole packets of every type and version, and for the others what
 takes them past their first checks. Run it again after a change here; inputs that once crashed something lie there too and stay.
 """
+import random
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -136,8 +137,17 @@ def broker_mqtt():
             yield b"".join(say(0, b"", verb) for verb in crashing) + b"\0" * more
 
 
+def gossip_traitor():
+    """Messages of each kind, some of one after another: what is left out by the kind is passed over. As fuzz_gossip_traitor.c reads them."""
+    dice = random.Random(4)
+    for kind in range(34):
+        yield b"".join(bytes([to | way, kind]) + bytes(dice.randrange(256) for _ in range(24)) for way in (0, 0x40, 0x80) for to in range(3))
+    for number in range(8):
+        yield bytes(dice.randrange(256) for _ in range(400))
+
+
 def main():
-    for name in ("broker_packets", "broker_props", "broker_topics", "broker_trees", "broker_splits", "broker_mqtt"):
+    for name in ("broker_packets", "broker_props", "broker_topics", "broker_trees", "broker_splits", "broker_mqtt", "gossip_traitor"):
         folder = HERE / f"fuzz_{name}"
         folder.mkdir(exist_ok=True)
         for old in folder.glob("seed-*"):
