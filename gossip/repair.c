@@ -184,6 +184,9 @@ static void ask_chunks(struct gossip *gossip, struct member *member, struct stag
     struct packet packet;
     packet_begin(&packet, from, &to);
     if (end > staging_chunks(staging)) end = staging_chunks(staging);
+    /* What was asked by datagram may be lost, and too much would come behind it. */
+    if (by_link && !staging->asked_by_link) staging->asked_up_to = 0;
+    staging->asked_by_link = by_link;
     for (uint64_t index = staging->asked_up_to > next ? staging->asked_up_to : next; index < end; index++) {
         struct message want = {
             .kind = MESSAGE_WANT_CHUNK,

@@ -16,6 +16,7 @@ struct staging {
     size_t size, room;
     uint8_t *early[STAGING_WINDOW]; /* chunks next + 1 + i */
     uint64_t retry_ms;              /* when to ask again, if nothing comes */
+    bool asked_by_link;             /* the last time */
     uint64_t asked_up_to;           /* chunks below were asked for, */
     struct member_id asked_of;      /* of this member last */
 };

@@ -85,6 +85,7 @@ struct net {
     bool link[NET_NODES_MAX][NET_NODES_MAX];     /* up, as this one sees it */
     uint64_t link_at_ms[NET_NODES_MAX][NET_NODES_MAX], link_used_ms[NET_NODES_MAX][NET_NODES_MAX];
     uint64_t link_kept_ms[NET_NODES_MAX][NET_NODES_MAX];
+    uint64_t link_bytes_per_s; /* that each link passes, each way; 0: as many as come */
     uint64_t dials, link_packets, link_bytes;
     struct net_packet *packets;
     uint64_t trace; /* hash of every datagram, its time and its way */
@@ -244,6 +245,7 @@ static inline void net_put_kind(struct net *net, enum net_kind kind, int from, i
     packet->at_ms = net->now_ms + net->delay_min_ms + net_random(net) % spread;
     if (kind == NET_LINK_PACKET) {
         if (packet->at_ms < net->link_at_ms[from][to]) packet->at_ms = net->link_at_ms[from][to];
+        if (net->link_bytes_per_s > 0) packet->at_ms += size * 1000 / net->link_bytes_per_s;
         net->link_at_ms[from][to] = packet->at_ms;
     }
     packet->order = net->order++;
