@@ -136,7 +136,7 @@ static void say(struct net *net, int which, struct account *accounts, const stru
     collect(net, accounts);
 }
 
-/* However many there are, and more than we keep an account of, none is sent more than three times what it sent, by
+/* P23: however many there are, and more than we keep an account of, none is sent more than three times what it sent, by
  * answers or later. */
 static void no_stranger_among_many_is_sent_more_than_three_times_what_it_sent(void **state) {
     (void)state;
