@@ -143,7 +143,10 @@ static void on_own_head(struct gossip *gossip, const struct head *head, const ui
     }
     /* Its packet comes from where it is; one that somebody else passes on tells only what it announces. */
     bool direct = gossip->header && !gossip->over_link && id_equal(&gossip->header->id, &self->id);
-    own_raise_epoch(gossip, head->epoch, direct ? &gossip->source : &head->address);
+    if (head->leaving && !gossip->own.leaving)
+        own_follow(gossip, head->epoch);
+    else
+        own_raise_epoch(gossip, head->epoch, direct ? &gossip->source : &head->address);
 }
 
 static void new_epoch(struct gossip *gossip, struct member *member, const struct head *head) {

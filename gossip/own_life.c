@@ -139,6 +139,10 @@ void own_raise_epoch(struct gossip *gossip, uint64_t above, const struct gossip_
     raise_epoch(gossip, above);
 }
 
+void own_follow(struct gossip *gossip, uint64_t left) {
+    if (left != UINT64_MAX) raise_epoch(gossip, left);
+}
+
 /* Each epoch makes all others fetch what we hold anew: nobody's bare word does that twice in an hour. */
 static bool counts_once(struct gossip *gossip) {
     struct own *own = &gossip->own;

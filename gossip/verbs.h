@@ -226,6 +226,9 @@ void own_heard(struct gossip *gossip, struct member *member); /* the header of i
 void own_refute(struct gossip *gossip, const struct message *accusation);
 /* from: where the other holder of our key is, family 0 if it is not known. */
 void own_raise_epoch(struct gossip *gossip, uint64_t above, const struct gossip_address *from);
+/* Another life under our key has left in order, in this epoch: to the others we have gone with it, and nobody takes the
+ * next epoch from us. */
+void own_follow(struct gossip *gossip, uint64_t left);
 void own_answered(struct gossip *gossip); /* somebody who knows us has said what he holds of us */
 bool own_is_cloned(const struct gossip *gossip);
 void own_life_tick(struct gossip *gossip);

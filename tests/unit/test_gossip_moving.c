@@ -239,6 +239,30 @@ static void a_cloned_key_is_named_with_the_address_and_shown_everywhere(void **s
     net_free(net);
 }
 
+/* An admin stops the copy: with its last word nobody holds the other one for gone too. */
+static void a_clone_that_leaves_does_not_take_the_other_with_it(void **state) {
+    (void)state;
+    struct net *net = net_new(4, 346);
+    net_clone(net, 3, 1);
+    for (int i = 0; i < 4; i++)
+        net_start(net, i);
+    net_row(net, 1, "ours/#", true);
+    net_row(net, 3, "ours/#", true);
+    net_run(net, 20000);
+    assert_true(net->nodes[1].event_count[GOSSIP_CLONED] + net->nodes[3].event_count[GOSSIP_CLONED] >= 1);
+    int leaves = gossip_epoch(net->nodes[1].gossip) > gossip_epoch(net->nodes[3].gossip) ? 1 : 3;
+    gossip_leave(net->nodes[leaves].gossip, net->now_ms);
+    net_drain(net, leaves);
+    net_run(net, 1000);
+    net_kill(net, leaves);
+    net_run(net, 2000);
+    for (int i = 0; i <= 2; i += 2) {
+        assert_int_equal(seen(net, i, 1).state, MEMBER_ALIVE);
+        assert_true(net_has_row(net, i, 1, "ours/#"));
+    }
+    net_free(net);
+}
+
 /* P5: an address that was another federation's, whose issuer we believe too: nothing passes, by datagram or by link. */
 static void two_federations_do_not_merge_over_links(void **state) {
     (void)state;
@@ -324,6 +348,7 @@ int main(void) {
         cmocka_unit_test(peers_that_disagree_about_our_address_change_it_ever_more_rarely),
         cmocka_unit_test(who_comes_with_a_name_that_is_there_is_refused_until_it_is_gone),
         cmocka_unit_test(a_cloned_key_is_named_with_the_address_and_shown_everywhere),
+        cmocka_unit_test(a_clone_that_leaves_does_not_take_the_other_with_it),
         cmocka_unit_test(two_federations_do_not_merge_over_links),
         cmocka_unit_test(nothing_is_published_before_somebody_has_said_what_he_remembers_of_us),
         cmocka_unit_test(a_broker_alone_and_one_whose_peers_are_silent_publish_in_time),
