@@ -31,6 +31,51 @@ static void a_death_is_noticed_by_all_within_3_s(void **state) {
     print_message("noticed after %llu ms at the latest\n", (unsigned long long)worst);
 }
 
+/* The number of the one behind it in the ring of ids. */
+static int behind(const struct net *net, int index) {
+    const struct member_id own = net_id(net, index);
+    int best = -1, first = index;
+    for (int i = 0; i < net->count; i++) {
+        const struct member_id id = net_id(net, i), best_id = net_id(net, best < 0 ? i : best);
+        const struct member_id first_id = net_id(net, first);
+        if (memcmp(&id, &own, sizeof id) > 0 && memcmp(&id, &best_id, sizeof id) <= 0) best = i;
+        if (memcmp(&id, &first_id, sizeof id) < 0) first = i;
+    }
+    return best < 0 ? first : best;
+}
+
+/* Among more than 32, where an accusation is a rumour: whoever watched the second died with it, and the rumour of it
+ * comes while that of the first is under way. */
+static void two_neighbours_that_die_together_among_40_are_noticed_like_one(void **state) {
+    (void)state;
+    struct net *net = net_new_running(40, 1);
+    uint64_t worst = 0;
+    for (int round = 0; round < 6; round++) {
+        const int dead[] = {5 + round * 6, behind(net, 5 + round * 6)};
+        net_run(net, 3000 + (uint64_t)round * 137);
+        for (int i = 0; i < 2; i++)
+            net_kill(net, dead[i]);
+        uint64_t start = net->now_ms;
+        net_run(net, 6000);
+        for (int i = 0; i < net->count; i++)
+            for (int d = 0; d < 2; d++) {
+                if (!net->nodes[i].gossip) continue;
+                assert_int_equal(net->nodes[i].sees[dead[d]], MEMBER_DOWN);
+                uint64_t after_ms = net->nodes[i].sees_since_ms[dead[d]] - start;
+                worst = after_ms > worst ? after_ms : worst;
+            }
+        for (int i = 0; i < 2; i++) {
+            net->nodes[dead[i]].epoch++;
+            net->nodes[dead[i]].bootstrap[0] = (dead[0] + 1) % 5;
+            net_start(net, dead[i]);
+        }
+        assert_true(net_until(net, net_all_alive, 10000));
+    }
+    print_message("two of 40: noticed after %d ms at the latest\n", (int)worst);
+    assert_in_range(worst, 1200, 2700);
+    net_free(net);
+}
+
 static bool all_notice(struct net *net, int victim, uint64_t within_ms) {
     for (uint64_t until_ms = net->now_ms + within_ms; net->now_ms < until_ms; net_run(net, 10)) {
         int seeing = 0;
@@ -284,6 +329,30 @@ static void a_suspicion_that_was_slept_through_begins_anew(void **state) {
     net_free(net);
 }
 
+/* What was left of it when we fell asleep is no time in which the suspect, or others, could have spoken to us. */
+static void who_wakes_waits_a_whole_suspicion_before_it_holds_anybody_dead(void **state) {
+    (void)state;
+    for (uint64_t seed = 14; seed < 18; seed++) {
+        struct net *net = net_new_running(3, seed);
+        net_run(net, 2000);
+        for (int i = 0; i < 2; i++)
+            net->cut[i][2] = net->cut[2][i] = true;
+        uint64_t start = net->now_ms;
+        while (net->nodes[0].sees[2] != MEMBER_SUSPECT && net->now_ms < start + 3000)
+            net_step(net, start + 3000);
+        assert_int_equal(net->nodes[0].sees[2], MEMBER_SUSPECT);
+        struct gossip *asleep = net->nodes[0].gossip;
+        net->nodes[0].gossip = NULL;
+        net_run(net, 5000);
+        net->nodes[0].gossip = asleep;
+        uint64_t woken_ms = net->now_ms;
+        net_run(net, 5000);
+        assert_int_equal(net->nodes[0].sees[2], MEMBER_DOWN);
+        assert_in_range(net->nodes[0].sees_since_ms[2] - woken_ms, 1200, 3600);
+        net_free(net);
+    }
+}
+
 static void when_many_are_suspect_at_once_nobody_is_evicted(void **state) {
     (void)state;
     struct net *net = net_new_running(8, 13);
@@ -305,6 +374,7 @@ static void when_many_are_suspect_at_once_nobody_is_evicted(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_death_is_noticed_by_all_within_3_s),
+        cmocka_unit_test(two_neighbours_that_die_together_among_40_are_noticed_like_one),
         cmocka_unit_test(the_fifth_death_in_a_row_is_noticed_as_soon_as_the_first),
         cmocka_unit_test(nobody_is_declared_dead_in_an_hour_at_10_percent_loss),
         cmocka_unit_test(a_slow_network_is_not_taken_for_death),
@@ -317,6 +387,7 @@ int main(void) {
         cmocka_unit_test(a_broker_killed_and_back_with_one_bootstrap_peer_is_in_within_2_s),
         cmocka_unit_test(a_sleeping_process_does_not_condemn_the_others),
         cmocka_unit_test(a_suspicion_that_was_slept_through_begins_anew),
+        cmocka_unit_test(who_wakes_waits_a_whole_suspicion_before_it_holds_anybody_dead),
         cmocka_unit_test(when_many_are_suspect_at_once_nobody_is_evicted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
