@@ -82,6 +82,28 @@ static void a_broker_among_its_own_bootstrap_addresses_finds_the_others(void **s
     net_free(net);
 }
 
+/* P3: of its list one address is its own, and at the others nobody is: it goes on trying, seldom, until somebody comes
+ * to whom its own address was given. */
+static void who_knows_only_itself_and_the_dead_is_found_by_who_knows_it(void **state) {
+    (void)state;
+    struct net *net = net_new(4, 21);
+    net->nodes[1].bootstrap_count = 3;
+    for (int i = 0; i < 3; i++)
+        net->nodes[1].bootstrap[i] = i + 1; /* 2 and 3 do not run */
+    net_start(net, 1);
+    net_run(net, 600000);
+    for (int i = 2; i < 4; i++)
+        assert_in_range(net->to[i], 200, 1200); /* each gap of 0.2 s to 2 s */
+    assert_in_range(net->to[1], 1, 60);         /* each time that it is no more sure that it is itself */
+    net->nodes[2].bootstrap_count = 1;
+    net->nodes[2].bootstrap[0] = 1;
+    net_start(net, 2);
+    net_run(net, 1000);
+    assert_int_equal(net->nodes[1].sees[2], MEMBER_ALIVE);
+    assert_int_equal(net->nodes[2].sees[1], MEMBER_ALIVE);
+    net_free(net);
+}
+
 /* P3: the bootstrap list leads nowhere any more, and the peers of the last run do. */
 static void remembered_peers_stand_in_for_a_bootstrap_list_that_is_gone(void **state) {
     (void)state;
@@ -363,6 +385,7 @@ int main(void) {
         cmocka_unit_test(each_of_sixty_four_addresses_is_tried),
         cmocka_unit_test(one_address_is_dialled_at_first_and_then_three),
         cmocka_unit_test(a_broker_among_its_own_bootstrap_addresses_finds_the_others),
+        cmocka_unit_test(who_knows_only_itself_and_the_dead_is_found_by_who_knows_it),
         cmocka_unit_test(remembered_peers_stand_in_for_a_bootstrap_list_that_is_gone),
         cmocka_unit_test(no_more_peers_are_remembered_than_there_is_room_for_and_the_same_each_time),
         cmocka_unit_test(a_dead_address_is_dialled_for_ever_at_a_bounded_rate),
