@@ -4,10 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-static size_t home(const struct directory *directory, uint32_t prefix) {
-    return (size_t)(((uint64_t)prefix * directory->size) >> 32);
-}
-
 static int compare(const struct directory_slot *slot, struct directory_ids ids, uint32_t prefix,
                    const struct member_id *id) {
     if (slot->prefix != prefix) return slot->prefix < prefix ? -1 : 1;
@@ -18,7 +14,7 @@ static int compare(const struct directory_slot *slot, struct directory_ids ids, 
 static size_t seek(const struct directory *directory, struct directory_ids ids, const struct member_id *id,
                    int *order) {
     uint32_t prefix = id_prefix(id);
-    size_t at = home(directory, prefix);
+    size_t at = directory_home(directory, prefix);
     *order = 1;
     for (; at < directory->room && directory->slots[at].number != 0; at++) {
         *order = compare(&directory->slots[at], ids, prefix, id);
@@ -51,7 +47,7 @@ static size_t spread(const struct directory *from, struct directory *to) {
     size_t next = 0;
     for (size_t i = 0; i < from->room; i++) {
         if (from->slots[i].number == 0) continue;
-        size_t at = home(to, from->slots[i].prefix);
+        size_t at = directory_home(to, from->slots[i].prefix);
         at = at > next ? at : next;
         if (to->slots) to->slots[at] = from->slots[i];
         next = at + 1;
@@ -92,7 +88,7 @@ void directory_remove(struct directory *directory, struct directory_ids ids, con
     assert(order == 0);
     /* Those behind move down, as far as they are not at home. */
     while (end < directory->room && directory->slots[end].number != 0 &&
-           home(directory, directory->slots[end].prefix) < end)
+           directory_home(directory, directory->slots[end].prefix) < end)
         end++;
     memmove(directory->slots + at, directory->slots + at + 1, (end - at - 1) * sizeof *directory->slots);
     directory->slots[end - 1] = (struct directory_slot){0};

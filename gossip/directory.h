@@ -25,6 +25,11 @@ static inline uint32_t id_prefix(const struct member_id *id) {
     return (uint32_t)id->bytes[0] << 24 | (uint32_t)id->bytes[1] << 16 | (uint32_t)id->bytes[2] << 8 | id->bytes[3];
 }
 
+/* Where the search for an id that begins so starts. */
+static inline size_t directory_home(const struct directory *directory, uint32_t prefix) {
+    return (size_t)(((uint64_t)prefix * directory->size) >> 32);
+}
+
 /* How the directory reads a member's id. */
 typedef const struct member_id *directory_id_of(const void *context, uint32_t number);
 struct directory_ids {

@@ -50,4 +50,10 @@ typedef void gossip_inspect_on_signed(void *context, const uint8_t *public_key, 
 void gossip_inspect_signed(const struct gossip *gossip, const struct member_id *id, size_t entries_max,
                            gossip_inspect_on_signed *on_signed, void *context);
 
+/* gossip_expect() for a caller that looks further ahead and knows more: a packet from this member, or a tick (NULL),
+ * comes. Steps 0 to GOSSIP_EXPECT_STEPS - 1: each reads what the one before it has asked memory for, so that something
+ * else should be done in between. */
+#define GOSSIP_EXPECT_STEPS 4u
+void gossip_inspect_expect(const struct gossip *gossip, const struct member_id *from, unsigned step);
+
 #endif

@@ -1,6 +1,8 @@
 /* Members with whom nothing is going on take little memory, and are as good as the others. */
 #include "gossip_net.h"
 
+#include "gossip/inspect.h"
+
 enum { NODES = 40, LAZY = 1 }; /* at every second node members sleep whenever they can */
 
 static size_t sleepers(const struct gossip *gossip, bool with_a_rumor) {
@@ -102,11 +104,37 @@ static void portraits_are_shared_by_what_they_are_made_of(void **state) {
     gossip_shared_free(pool); /* asserts that nothing is left */
 }
 
+/* Of members awake and asleep, of itself and of nobody. */
+static void what_is_asked_of_memory_in_time_changes_nothing(void **state) {
+    (void)state;
+    struct net *net = net_new_running(NODES, 5);
+    for (int node = 0; node < 2; node++) {
+        struct gossip *gossip = net->nodes[node].gossip;
+        uint32_t awake = gossip->members.awake_count;
+        uint64_t hash = gossip_table_hash(gossip), deadline_ms = gossip_deadline_ms(gossip);
+        for (unsigned step = 0; step < GOSSIP_EXPECT_STEPS; step++) {
+            struct member_id least = {{0}}, most;
+            memset(&most, 0xff, sizeof most);
+            gossip_inspect_expect(gossip, NULL, step);
+            gossip_inspect_expect(gossip, &least, step);
+            gossip_inspect_expect(gossip, &most, step);
+            for (int of = 0; of < NODES; of++)
+                gossip_inspect_expect(gossip, &net->nodes[of].gossip->self->id, step);
+        }
+        assert_int_equal(gossip->members.awake_count, awake);
+        assert_int_equal(gossip_table_hash(gossip), hash);
+        assert_int_equal(gossip_deadline_ms(gossip), deadline_ms);
+        assert_null(members_fault(gossip));
+    }
+    net_free(net);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_sleeps_takes_forty_bytes),
         cmocka_unit_test(who_is_to_be_told_of_sleeps_and_is_told_of),
         cmocka_unit_test(a_raised_epoch_is_unknown_to_sleepers_too),
+        cmocka_unit_test(what_is_asked_of_memory_in_time_changes_nothing),
         cmocka_unit_test(portraits_are_shared_by_what_they_are_made_of),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

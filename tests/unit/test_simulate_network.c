@@ -93,6 +93,35 @@ static void entries_of_one_time_come_in_the_order_they_went_in(void **state) {
     agenda_free(&agenda);
 }
 
+/* Those that are known to come soon are the next ones, also when others are put before them. */
+static void what_comes_soon_is_known(void **state) {
+    (void)state;
+    struct agenda agenda = {0};
+    struct agenda_entry entry, before = {0};
+    struct dice dice;
+    uint32_t pushed = 0, known = 0;
+    dice_init(&dice, 2, "agenda");
+    for (uint32_t i = 0; i < 20000; i++) {
+        for (uint64_t new = dice_below(&dice, i < 10000 ? 4 : 2); new > 0; new --)
+            agenda_push(&agenda, agenda.now_us + dice_magnitude(&dice, 1, 100000) - 1, 0, pushed++);
+        const struct agenda_entry *soon = agenda_soon(&agenda, 0);
+        uint32_t next = soon ? soon->which : UINT32_MAX;
+        for (uint32_t after = 1; agenda_soon(&agenda, after); after++) {
+            const struct agenda_entry *earlier = agenda_soon(&agenda, after - 1), *later = agenda_soon(&agenda, after);
+            assert_true(earlier->at_us < later->at_us ||
+                        (earlier->at_us == later->at_us && earlier->order < later->order));
+        }
+        if (!agenda_pop(&agenda, UINT64_MAX, &entry)) break;
+        known += soon != NULL;
+        if (soon) assert_int_equal(entry.which, next);
+        assert_true(entry.at_us > before.at_us || (entry.at_us == before.at_us && entry.order > before.order) ||
+                    i == 0);
+        before = entry;
+    }
+    assert_true(known > 19000);
+    agenda_free(&agenda);
+}
+
 static void loss_is_what_was_asked_for(void **state) {
     (void)state;
     struct net *net = net_new(&(struct weather){.delay_us = 1000, .loss = 0.2}, NAT_NONE);
@@ -330,6 +359,7 @@ static void a_seed_is_not_undone_by_the_text(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(entries_of_one_time_come_in_the_order_they_went_in),
+        cmocka_unit_test(what_comes_soon_is_known),
         cmocka_unit_test(loss_is_what_was_asked_for),
         cmocka_unit_test(bursts_take_their_share_of_the_time),
         cmocka_unit_test(delay_is_log_normal_around_its_median),

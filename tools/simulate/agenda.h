@@ -19,8 +19,12 @@ struct agenda_entry {
     uint32_t kind, which; /* the user's */
 };
 
+#define AGENDA_SOON 16u
+
 struct agenda {
-    struct agenda_entry *entries; /* a heap with four children a node: the earliest is entries[0] */
+    struct agenda_entry soon[AGENDA_SOON]; /* the earliest, in order, from soon_first on, round and round */
+    uint32_t soon_first, soon_count;
+    struct agenda_entry *entries; /* the others: a heap with four children a node, entries[0] is the earliest of it */
     size_t count, room;
     uint64_t now_us, pushed;
 };
@@ -31,5 +35,10 @@ void agenda_push(struct agenda *agenda, uint64_t at_us, uint32_t kind, uint32_t 
 /* The earliest, if it is not later than until_us, and moves the clock to it; else moves the clock to until_us and
  * returns false. */
 bool agenda_pop(struct agenda *agenda, uint64_t until_us, struct agenda_entry *out);
+/* What comes so many entries after the next one, if nothing is put before it; NULL: that is not known. At least
+ * AGENDA_SOON - 2 are known while there are as many. */
+static inline const struct agenda_entry *agenda_soon(const struct agenda *agenda, uint32_t after) {
+    return after < agenda->soon_count ? &agenda->soon[(agenda->soon_first + after) % AGENDA_SOON] : NULL;
+}
 
 #endif

@@ -324,6 +324,12 @@ void network_look(const struct network *network, uint32_t packet, struct network
     *out = (struct network_packet){slot->to, slot->flags, slot->from, slot->size, slot->bytes};
 }
 
+void network_expect(const struct network *network, uint32_t packet) {
+    const char *slot = (const char *)packets_at(&network->packets, packet);
+    for (size_t at = 0; at < sizeof(struct packet_slot) + PACKET_SMALL; at += 64)
+        __builtin_prefetch(slot + at);
+}
+
 void network_flag(struct network *network, uint32_t packet, uint32_t flags) {
     packets_at(&network->packets, packet)->flags = flags;
 }

@@ -54,6 +54,8 @@ struct network_packet {
 };
 /* The packet that an arrival is about: a view, until it is let go. */
 void network_look(const struct network *network, uint32_t packet, struct network_packet *out);
+/* Asks memory for it: it will be looked at soon. */
+void network_expect(const struct network *network, uint32_t packet);
 void network_flag(struct network *network, uint32_t packet, uint32_t flags);
 void network_let_go(struct network *network, uint32_t packet);
 

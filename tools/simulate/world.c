@@ -268,6 +268,7 @@ static bool run_until(struct world *world, uint64_t until_us, bool (*done)(struc
                       world_on_progress *progress, void *context) {
     struct agenda_entry entry;
     while (world->why[0] == '\0' && agenda_pop(&world->agenda, until_us, &entry)) {
+        ahead_fetch(world);
         happen(world, &entry);
         if (progress && world->events % PROGRESS_EVENTS == 0) progress(context, world);
         if (done && entry.kind == EVENT_POLL && done(world)) return true;

@@ -2,7 +2,8 @@
  * and what is measured. One thread; a run is a pure function of its plan, whose seed is part of it.
  *
  * Files: world.c the loop, brokers.c the life of a broker, faults.c what goes wrong, invariants.c what must hold after
- * every event, measure.c what is counted, hostile.c and older.c brokers that are not like ours.
+ * every event, measure.c what is counted, ahead.c why it is not slower, hostile.c and older.c brokers that are not like
+ * ours.
  */
 #ifndef SIMULATE_WORLD_H
 #define SIMULATE_WORLD_H
@@ -196,6 +197,9 @@ void broker_touched(struct world *world, struct broker *broker);
 struct broker *broker_stranger(struct world *world, enum broker_sort sort, uint32_t site);
 void broker_write_filter(const struct world *world, const struct broker *broker, const struct wanted_row *row,
                          char filter[256]);
+
+/* ahead.c: before the next event. */
+void ahead_fetch(const struct world *world);
 
 /* faults.c */
 void faults_begin(struct world *world);
