@@ -13,10 +13,11 @@
 #define BUSY_BY_LOSS 20.0 /* times more by share: what is lost is said again, */
 #define BUSY_BY_SLOW 15.0 /* and whoever is late is suspected */
 
-#define ROWS_WEIGHED 8u   /* of each kind and broker */
-#define WEIGHED_MAX 1000u /* brokers that share nothing */
-#define ALONE 3u          /* brokers: what they take is nearly all for themselves */
-#define SHARES 3u         /* of slow brokers */
+#define ROWS_WEIGHED 8u      /* of each kind and broker */
+#define WEIGHED_MAX 1000u    /* brokers that share nothing */
+#define ALONE 3u             /* brokers: what they take is nearly all for themselves */
+#define SHARES 3u            /* of slow brokers */
+#define SLOW_BROKER_S 60000u /* seconds of all together, by which one false death shows: 17 hours */
 
 /* ---- cells ---- */
 
@@ -106,8 +107,8 @@ static void plan_for(struct plan *plan, const struct numbers_wanted *wanted, uin
 
 static void plan_know(struct plan *plan, const struct numbers_wanted *wanted, uint64_t brokers, double loss) {
     plan_for(plan, wanted, brokers, loss, "rows, crashes, joins");
-    plan->load.change_us = (brokers > 1000 ? 600 : 60) * AGENDA_S;
-    plan->idle_us = (brokers > 1000 ? 30 : 120) * AGENDA_S; /* long enough for a whole-state exchange of each */
+    plan->load.change_us = (brokers > 100 ? 600 : 60) * AGENDA_S; /* some changes a second of all are enough */
+    plan->idle_us = (brokers > 1000 ? 30 : 120) * AGENDA_S;       /* long enough for a whole-state exchange of each */
     /* Crashes come when all agree: many that retransmit blindly need their exchanges of whole states for that. */
     uint64_t crashes_us = (brokers > 1000 ? 240 : brokers > 100 ? 420 : 160) * AGENDA_S;
     plan->duration_us = crashes_us + (brokers > 1000 ? 70 : 260) * AGENDA_S;
@@ -148,7 +149,7 @@ static void plan_slow(struct plan *plan, const struct numbers_wanted *wanted, ui
     plan_for(plan, wanted, brokers, loss, "slow brokers");
     plan->slow_share = share;
     plan->slow_us = 2 * AGENDA_S;
-    plan->duration_us = (brokers > 1000 ? 180 : brokers > 100 ? 300 : 1800) * AGENDA_S;
+    plan->duration_us = (brokers > 100 ? 120 : SLOW_BROKER_S / brokers) * AGENDA_S;
     plan->settle_us = AGENDA_S;
 }
 
