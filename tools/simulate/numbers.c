@@ -199,7 +199,8 @@ int numbers_command(int argc, char **argv) {
         "the same figures, but for wall and CPU.\n\n"
         "What was stopped goes on with\n"
         "  hobnob simulate --numbers --markdown > first.md\n"
-        "  hobnob simulate --numbers --markdown --resume first.md > second.md",
+        "  hobnob simulate --numbers --markdown --resume first.md > second.md\n"
+        "and several outputs may stand in that file, one behind the other.",
         NULL,
         NULL,
         NULL};

@@ -41,8 +41,9 @@ void numbers_earlier_free(struct numbers_earlier *earlier);
 struct numbers_table {
     const struct numbers_wanted *wanted;
     const struct numbers_earlier *earlier;
-    struct table *table;   /* NULL in Markdown, where rows go out at once */
-    size_t columns, place; /* place: the line of earlier after the caption, 0: it has no such table */
+    struct table *table; /* NULL in Markdown, where rows go out at once */
+    size_t columns;
+    char caption[400];
 };
 
 struct numbers_row {

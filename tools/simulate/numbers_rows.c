@@ -8,10 +8,10 @@
 #include "tools/simulate/world.h"
 
 /* What a row costs on one core of 2024, so that nobody waits for a day without having been told. */
-#define JOIN_US 60.0      /* of a broker that comes to know another, */
-#define SECOND_US 60.0    /* and of a simulated second of a broker */
-#define BUSY_BY_LOSS 20.0 /* times more by share: what is lost is said again, */
-#define BUSY_BY_SLOW 15.0 /* and whoever is late is suspected */
+#define JOIN_US 30.0     /* of a broker that comes to know another, */
+#define SECOND_US 60.0   /* and of a simulated second of a broker */
+#define BUSY_BY_LOSS 3.0 /* times more by share: what is lost is said again, */
+#define BUSY_BY_SLOW 3.0 /* and whoever is late is suspected */
 
 #define ROWS_WEIGHED 8u      /* of each kind and broker */
 #define WEIGHED_MAX 1000u    /* brokers that share nothing */

@@ -34,12 +34,6 @@ void numbers_earlier_free(struct numbers_earlier *earlier) {
     free(earlier->lines);
 }
 
-static size_t place_of(const struct numbers_earlier *earlier, const char *caption) {
-    for (size_t i = 0; i < earlier->count; i++)
-        if (strcmp(earlier->lines[i], caption) == 0) return i + 1;
-    return 0;
-}
-
 /* A run that was stopped may have left half a line. */
 static bool is_whole(const char *line, size_t columns) {
     size_t bars = 0;
@@ -54,12 +48,13 @@ bool numbers_table_again(struct numbers_table *table, const struct numbers_row *
         strcat(begins, names->cells[i]);
         strcat(begins, " | ");
     }
-    /* Until the next table: one blank line is between a caption and its rows, and one after them. */
-    size_t blanks = 0;
-    for (size_t i = table->place; i > 0 && i < table->earlier->count && blanks < 2; i++) {
+    /* Outputs of several runs may stand in one file, each with its tables: one blank line is between a caption and its
+     * rows, and one after them. */
+    size_t blanks = 2;
+    for (size_t i = 0; i < table->earlier->count; i++) {
         const char *line = table->earlier->lines[i];
-        blanks += line[0] == '\0';
-        if (strncmp(line, begins, strlen(begins)) != 0 || !is_whole(line, table->columns)) continue;
+        blanks = strcmp(line, table->caption) == 0 ? 0 : blanks + (line[0] == '\0');
+        if (blanks != 1 || strncmp(line, begins, strlen(begins)) != 0 || !is_whole(line, table->columns)) continue;
         puts(line);
         fflush(stdout);
         return true;
@@ -77,14 +72,12 @@ static void markdown_row(const char *const *cells, size_t columns) {
 }
 
 bool numbers_table_begin(struct numbers_table *table, const char *caption, const char *const *titles) {
-    char line[400];
     table->table = NULL;
     table->columns = 0;
     while (titles[table->columns])
         table->columns++;
-    snprintf(line, sizeof line, "%s (seed %llu)", caption, (unsigned long long)table->wanted->seed);
-    table->place = place_of(table->earlier, line);
-    printf("%s\n\n", line);
+    snprintf(table->caption, sizeof table->caption, "%s (seed %llu)", caption, (unsigned long long)table->wanted->seed);
+    printf("%s\n\n", table->caption);
     if (table->wanted->markdown) {
         const char *rule[NUMBERS_COLUMNS_MAX];
         for (size_t i = 0; i < table->columns; i++)
