@@ -15,8 +15,10 @@ static const struct {
 } rules[MISDEEDS] = {
     [MISDEED_FORGES] = {3, MEMBER_TROUBLE_RULES,
                         "it forges what other brokers say. Nobody believes it; see who has its host, and stop it"},
-    [MISDEED_CONTRADICTS] = {1, MEMBER_TROUBLE_RULES,
-                             "it has signed one thing for some brokers and another for others; see who has its host"},
+    [MISDEED_CONTRADICTS] =
+        {1, MEMBER_TROUBLE_RULES,
+         "it has signed one thing for some brokers and another for others, and goes on: two brokers have "
+         "its key, or it does harm; see who has its host"},
     [MISDEED_NONSENSE] = {3, MEMBER_TROUBLE_RULES,
                           "it sends what cannot be read. It is passed over; see who has its host, and its version"},
     [MISDEED_FLOODS] =

@@ -220,6 +220,11 @@ static void check_head(struct gossip *gossip, struct member *member, const struc
     if (!newer && !helps(member, head)) {
         /* Older, or as new and different: then two speak with one key, and both should know. */
         bool same = size == member->head_size && memcmp(bytes, member->head, size - GOSSIP_SIGNATURE_SIZE) == 0;
+        if (!same && two_states_head_wins(gossip, member, head, bytes, size)) {
+            if (gossip->header) evidence_answer_older(gossip, member);
+            take_head(gossip, member, head, bytes, size);
+            return;
+        }
         if (gossip->header && !same)
             evidence_answer_older(gossip, member);
         else if (gossip->header && member != gossip->sender)
@@ -331,6 +336,7 @@ bool evidence_tick(struct gossip *gossip, struct member *member) {
     if (member->state == MEMBER_SUSPECT && is_suspected(member))
         tick_suspect(gossip, member, probe_in_partition(gossip));
     if (member->hearsay_ms != 0 && gossip->now_ms >= member->hearsay_ms) ask_hearsay(gossip, member);
+    two_states_tick(gossip, member);
     if (member->state == MEMBER_UNVERIFIED)
         return member->has_key || gossip->now_ms < member->made_ms + UNVERIFIED_KEEP_MS;
     bool gone = member->state == MEMBER_DOWN || member->state == MEMBER_LEFT;
@@ -351,7 +357,8 @@ static uint64_t state_deadline_ms(const struct gossip *gossip, const struct memb
 }
 
 uint64_t evidence_deadline_ms(const struct gossip *gossip, const struct member *member) {
-    return earlier(state_deadline_ms(gossip, member), member->hearsay_ms != 0 ? member->hearsay_ms : NEVER);
+    uint64_t hearsay_ms = member->hearsay_ms != 0 ? member->hearsay_ms : NEVER;
+    return earlier(state_deadline_ms(gossip, member), earlier(hearsay_ms, two_states_deadline_ms(member)));
 }
 
 void evidence_restart_suspicions(struct gossip *gossip) {

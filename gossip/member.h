@@ -66,7 +66,17 @@ struct waiting_head {
     uint8_t bytes[HEAD_SIZE_MAX];
 };
 
-/* evidence.c: suspicion of a member, and by it. Few have any. */
+/* two_states.c */
+struct two_states {
+    uint64_t epoch;       /* in which it has signed two, 0: in none; */
+    uint64_t incarnation; /* two heads with this one, or, if it is 0, */
+    uint64_t sequence;    /* two entries with this one */
+    uint64_t due_ms;      /* when it is asked again which one counts; 0: never */
+    uint64_t again_ms;    /* next time that something is done about it */
+    uint32_t asked;       /* times */
+};
+
+/* Few have any. evidence.c: suspicion of a member, and by it. */
 struct trouble {
     struct suspicion suspicion;
     struct member_id accuser;
@@ -76,6 +86,7 @@ struct trouble {
         struct member_id id;
         uint64_t until_ms;
     } accused[ACCUSED_MAX]; /* by this member */
+    struct two_states two_states;
 };
 
 /* What each packet needs stands in front. */

@@ -179,6 +179,8 @@ static bool forget_the_past(uint64_t now_ms, struct member *copy, uint64_t *unti
     if (is_newer(copy, copy->accused_epoch, copy->accused_incarnation))
         copy->accused_epoch = copy->accused_incarnation = 0;
     if (is_newer(copy, copy->down_epoch, copy->down_incarnation)) copy->down_epoch = copy->down_incarnation = 0;
+    const struct two_states *two_states = &member_trouble(copy)->two_states;
+    if (two_states->due_ms != 0 || two_states->again_ms > now_ms) return false;
     copy->greeted_epoch = 0;
     copy->made_ms = copy->down_since_ms = copy->wanted_above = 0;
     memset(&copy->wanted_of, 0, sizeof copy->wanted_of);

@@ -400,6 +400,36 @@ enum registry_result registry_commit(struct registry **held, const struct regist
     return result;
 }
 
+/* As it was when its log began. False: no memory. */
+static bool at_base(const struct registry *registry, const struct registry_rules *rules, struct registry **out) {
+    struct registry_place at = registry->at;
+    if (!registry->base) return true; /* NULL is it */
+    at.sequence = at.base_sequence;
+    memcpy(at.chain, registry->base->chain, sizeof at.chain);
+    *out = find(rules, &at);
+    if (!*out) *out = registry_at(registry->base, &at, rules);
+    return *out != NULL;
+}
+
+enum registry_result registry_rewind(struct registry **held, const struct registry_rules *rules, uint64_t sequence,
+                                     const struct registry_watch *watch) {
+    const struct registry *now = *held;
+    const struct registry_watch nobody = {0};
+    struct registry *earlier = NULL;
+    if (!registry_entry(now, sequence + 1)) return REGISTRY_REPEATED;
+    bool ok = at_base(now, rules, &earlier);
+    for (size_t i = 0; ok && now->log[i]->sequence <= sequence; i++)
+        ok = registry_apply(&earlier, rules, now->log[i], &nobody) == REGISTRY_OK;
+    if (!ok) {
+        registry_unref(earlier);
+        return REGISTRY_NO_MEMORY;
+    }
+    tell_missing(&now->rows, registry_rows(earlier), false, watch);
+    tell_missing(registry_rows(earlier), &now->rows, true, watch);
+    take(held, earlier);
+    return REGISTRY_OK;
+}
+
 bool registry_checkpoint(struct registry **held, const struct registry_rules *rules, uint64_t epoch) {
     if (!*held) return true; /* nothing was published: sequence 0 of any epoch */
     struct checkpoint *base = checkpoint_new(&(*held)->rows, (*held)->at.sequence, (*held)->at.chain, &rules->crypto);

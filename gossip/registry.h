@@ -103,6 +103,10 @@ enum registry_result registry_commit(struct registry **held, const struct regist
                                      const struct head *head, const uint8_t *head_bytes, size_t head_size,
                                      const uint8_t *bytes, const struct registry_watch *watch);
 
+/* Goes back to a sequence within its log. REPEATED: there is nothing to undo. */
+enum registry_result registry_rewind(struct registry **held, const struct registry_rules *rules, uint64_t sequence,
+                                     const struct registry_watch *watch);
+
 /* Owner only: the present state becomes the checkpoint, and goes on in this epoch. The head that names it is given
  * later, by checkpoint_set_head. False when memory is short. */
 bool registry_checkpoint(struct registry **held, const struct registry_rules *rules, uint64_t epoch);

@@ -106,6 +106,8 @@ void repair_on_have(struct gossip *gossip, const struct message *message) {
 
 static void on_own_entry(struct gossip *gossip, const struct entry *entry, const struct message *message) {
     struct member *self = gossip->self;
+    bool in_log = entry->epoch == self->epoch && registry_entry(self->registry, entry->sequence);
+    if (in_log && gossip->authentic) own_say_again(gossip); /* there is another; they ask which counts (two_states.c) */
     if (entry->epoch < self->epoch ||
         (entry->epoch == self->epoch && entry->sequence <= registry_sequence(self->registry)))
         return;
@@ -169,6 +171,7 @@ void repair_on_entry(struct gossip *gossip, const struct message *message) {
         return;
     }
     gossip->counters.entries_repeated++;
+    two_states_on_entry(gossip, member, &entry, message);
     if (member == gossip->sender)
         reply_acknowledge(gossip);
     else
@@ -342,7 +345,12 @@ bool repair_compare(struct gossip *gossip, const struct version *theirs, size_t 
     struct version ours = repair_version_of(member);
     if (is_newer(theirs, &ours) || !member->known) repair_want(gossip, member, gossip->sender);
     if (!member->known) return member->has_key;
-    if (member == gossip->sender && is_mixed(&ours, theirs)) show_owner(gossip, &ours);
+    if (is_mixed(&ours, theirs)) {
+        if (member == gossip->sender)
+            show_owner(gossip, &ours);
+        else
+            two_states_show(gossip, member);
+    }
     /* However far its log has come since: what is dead is its head, and while it is, its rows are not asked for. */
     bool buried = member->state == MEMBER_DOWN && !has_newer_head(theirs, &ours);
     if (buried) {

@@ -324,6 +324,19 @@ void stray_received(struct gossip *gossip, const struct gossip_address *from);
 bool stray_other_key(const struct member *member);
 void stray_tell(struct gossip *gossip, const struct member *member); /* a warning, if it is so */
 
+/* ---- two_states.c ---- */
+/* Does this head, not checked yet, take the place of the one with the same incarnation? */
+bool two_states_head_wins(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
+                          size_t size);
+/* An entry, not checked yet, of a sequence that we have. */
+void two_states_on_entry(struct gossip *gossip, struct member *member, const struct entry *entry,
+                         const struct message *message);
+/* Has it not said since which one counts? */
+void two_states_tick(struct gossip *gossip, struct member *member);
+uint64_t two_states_deadline_ms(const struct member *member);
+/* To the sender of the packet in hand, who holds as much of it, and something else. */
+void two_states_show(struct gossip *gossip, const struct member *member);
+
 /* ---- holdings.c ---- */
 /* Around every change of a member's registry. It may come out of its grave by it, and its rows are told then. */
 void holdings_begin(struct gossip *gossip, const struct member *member);

@@ -86,6 +86,48 @@ static void a_checkpoint_survives_any_failed_allocation(void **unused) {
     }
 }
 
+static void going_back_happens_wholly_or_not_at_all(void **unused) {
+    (void)unused;
+    bool failed = true;
+    for (long n = 0; failed; n++) {
+        failed = false;
+        for (uint64_t base = 0; base <= 10; base += 10) {
+            struct fixture_owner owner;
+            struct fixture_replica replica = {0};
+            fixture_init(&owner);
+            for (uint64_t i = 1; i <= 16; i++) {
+                char op[16];
+                snprintf(op, sizeof op, "%ck/%d", i == 14 ? '-' : '+', (int)i % 13);
+                fixture_say(&owner, op);
+                fixture_offer(&replica, &owner, i);
+                if (i != base) continue;
+                fixture_checkpoint(&owner);
+                assert_int_equal(fixture_offer_head(&replica, &owner), REGISTRY_OK);
+            }
+            assert_int_equal(registry_base_sequence(replica.registry), base);
+            const struct rowset *rows = registry_rows(replica.registry);
+            size_t count = rows->count;
+            shortage_after(n);
+            if (registry_rewind(&replica.registry, &owner.rules, 13, &fixture_nobody) == REGISTRY_NO_MEMORY) {
+                assert_int_equal(registry_sequence(replica.registry), 16);
+                assert_int_equal(registry_rows(replica.registry)->count, count);
+                assert_int_equal(registry_rewind(&replica.registry, &owner.rules, 13, &fixture_nobody), REGISTRY_OK);
+            }
+            shortage_over();
+            failed = failed || shortage.failed;
+            assert_int_equal(registry_sequence(replica.registry), 13);
+            assert_int_equal(registry_base_sequence(replica.registry), base);
+            assert_int_equal(registry_rows(replica.registry)->count, 13);
+            assert_int_equal(registry_rewind(&replica.registry, &owner.rules, 13, &fixture_nobody), REGISTRY_REPEATED);
+            for (uint64_t i = 14; i <= 16; i++)
+                assert_int_equal(fixture_offer(&replica, &owner, i), REGISTRY_OK);
+            assert_true(fixture_agrees(&replica, &owner));
+            fixture_end(&replica);
+            registry_unref(owner.registry);
+        }
+    }
+}
+
 static void starting_fails_cleanly(void **unused) {
     (void)unused;
     for (long n = 0;; n++) {
@@ -148,6 +190,7 @@ int main(void) {
         cmocka_unit_test(an_entry_is_applied_wholly_or_not_at_all),
         cmocka_unit_test(an_entry_that_came_early_may_find_no_memory),
         cmocka_unit_test(a_checkpoint_survives_any_failed_allocation),
+        cmocka_unit_test(going_back_happens_wholly_or_not_at_all),
         cmocka_unit_test(starting_fails_cleanly),
         cmocka_unit_test(brokers_short_of_memory_agree_once_they_have_it),
     };

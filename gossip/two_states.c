@@ -1,0 +1,149 @@
+/* An owner that has signed two entries with one sequence, or two heads with one incarnation. Which of them counts is
+ * its own affair, but all should believe the same, or they would compare it for ever: the one whose bytes are higher.
+ * Both are signed by the owner, so nobody can bring that about for another. An honest one whose disk is lost may do so
+ * as well, but it raises its epoch or signs a newer checkpoint as soon as it is told. */
+#include "gossip/conduct.h"
+#include "gossip/verbs.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SHOWN_AT_ONCE 2u
+#define TOLD 8u        /* members by each who finds it, so that nearly all hear of it */
+#define ASKED 5u       /* times the owner is, which one counts, */
+#define ASKED_MS 2000u /* at such gaps */
+#define AGAIN_MS 1000u /* others are told, or ours is undone */
+
+/* Of the bodies: signatures of the same one differ. */
+static int compare(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size) {
+    size_t least = (a_size < b_size ? a_size : b_size) - GOSSIP_SIGNATURE_SIZE;
+    int order = memcmp(a, b, least);
+    return order != 0 ? order : (a_size > b_size) - (a_size < b_size);
+}
+
+static bool is_signed(struct gossip *gossip, const struct member *member, const uint8_t *bytes, size_t size) {
+    if (!proof_may_check(gossip)) return false;
+    if (signed_verify(bytes, size, &gossip->crypto, member->public_key)) return true;
+    receive_forged(gossip);
+    return false;
+}
+
+static void tell_one(struct gossip *gossip, struct member *to, const struct message both[2]) {
+    struct packet packet;
+    struct gossip_address route = member_route(to);
+    packet_begin(&packet, to, &route);
+    packet_add(gossip, &packet, &both[0]);
+    packet_add(gossip, &packet, &both[1]);
+    packet_end(gossip, &packet, false);
+}
+
+/* The owner, which can say what is true, and some that hold the one and learn by the other that there are two. */
+static void tell(struct gossip *gossip, struct member *member, const struct message both[2]) {
+    struct member *some[TOLD];
+    size_t count = members_pick(gossip, some, TOLD, member);
+    tell_one(gossip, member, both);
+    for (size_t i = 0; i < count; i++)
+        tell_one(gossip, some[i], both);
+}
+
+static bool is_known(const struct member *member) {
+    return member_trouble(member)->two_states.epoch == member->epoch;
+}
+
+/* True if something may be done about it. */
+static bool note(struct gossip *gossip, struct member *member, const struct message *ours, const struct message *theirs,
+                 const struct two_states *found) {
+    if (!member->trouble) member->trouble = calloc(1, sizeof *member->trouble);
+    if (!member->trouble) return false;
+    struct two_states *known = &member->trouble->two_states;
+    bool first = !is_known(member), may = gossip->now_ms >= known->again_ms;
+    uint64_t again_ms = may ? gossip->now_ms + AGAIN_MS : known->again_ms;
+    if (first && may) tell(gossip, member, (const struct message[]){*ours, *theirs});
+    if (first) *known = *found;
+    if (first) known->due_ms = gossip->now_ms + ASKED_MS;
+    known->epoch = member->epoch;
+    known->again_ms = again_ms;
+    members_changed(gossip, member);
+    return may;
+}
+
+static struct message entry_of(const struct log_entry *entry) {
+    return (struct message){.kind = MESSAGE_ENTRY, .bytes = entry->bytes, .size = entry->size};
+}
+
+static bool is_settled(const struct member *member) {
+    const struct two_states *known = &member_trouble(member)->two_states;
+    if (!is_known(member) || member->cloned || !member_is_visible(member)) return true;
+    return known->incarnation > 0 ? member->incarnation > known->incarnation
+                                  : registry_base_sequence(member->registry) >= known->sequence;
+}
+
+uint64_t two_states_deadline_ms(const struct member *member) {
+    uint64_t due_ms = member_trouble(member)->two_states.due_ms;
+    return due_ms != 0 ? due_ms : NEVER;
+}
+
+void two_states_tick(struct gossip *gossip, struct member *member) {
+    if (gossip->now_ms < two_states_deadline_ms(member)) return;
+    struct two_states *known = &member->trouble->two_states;
+    known->due_ms = 0;
+    if (is_settled(member)) return;
+    bool heard = member->state == MEMBER_ALIVE; /* a suspect may not hear us, or we not what it says */
+    if (heard && known->asked == ASKED) {
+        conduct_note(gossip, member, MISDEED_CONTRADICTS);
+        return;
+    }
+    known->asked += heard;
+    known->due_ms = gossip->now_ms + ASKED_MS;
+    const struct log_entry *held = registry_entry(member->registry, known->sequence);
+    const struct message which = held ? entry_of(held) : evidence_head_of(member);
+    send_one(gossip, member, &which);
+}
+
+bool two_states_head_wins(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
+                          size_t size) {
+    const struct message ours = evidence_head_of(member), theirs = {.kind = MESSAGE_HEAD, .bytes = bytes, .size = size};
+    if (head->epoch != member->epoch || head->incarnation != member->incarnation || ours.size == 0) return false;
+    int order = compare(bytes, size, ours.bytes, ours.size);
+    bool known = is_known(member);
+    if (order == 0 || (known && order < 0) || !is_signed(gossip, member, bytes, size)) return false;
+    note(gossip, member, &ours, &theirs, &(struct two_states){.incarnation = head->incarnation});
+    return order > 0;
+}
+
+/* What stood behind ours comes again. */
+static void yield(struct gossip *gossip, struct member *member, const struct entry *entry,
+                  const struct message *theirs) {
+    struct event_rows rows = {gossip, member};
+    struct registry_watch watch = {event_row, &rows};
+    holdings_begin(gossip, member);
+    if (registry_rewind(&member->registry, &gossip->rules, entry->sequence - 1, &watch) == REGISTRY_OK)
+        transfers_entry(&gossip->transfers, &member->registry, &gossip->rules, entry, theirs->bytes, theirs->size,
+                        &watch);
+    holdings_end(gossip, member);
+    repair_want(gossip, member, gossip->sender);
+}
+
+void two_states_on_entry(struct gossip *gossip, struct member *member, const struct entry *entry,
+                         const struct message *theirs) {
+    const struct log_entry *held = registry_entry(member->registry, entry->sequence);
+    if (!held) return;
+    const struct message ours = entry_of(held);
+    int order = compare(theirs->bytes, theirs->size, ours.bytes, ours.size);
+    bool known = is_known(member);
+    bool useless = known && (order < 0 || gossip->now_ms < member_trouble(member)->two_states.again_ms);
+    if (order == 0 || useless || !is_signed(gossip, member, theirs->bytes, theirs->size)) return;
+    struct two_states found = {.sequence = entry->sequence};
+    if (note(gossip, member, &ours, theirs, &found) && order > 0) yield(gossip, member, entry, theirs);
+}
+
+/* Where they begin to differ neither knows. */
+void two_states_show(struct gossip *gossip, const struct member *member) {
+    const struct registry *registry = member->registry;
+    for (unsigned i = 0; registry && registry->log_count > 0 && i < SHOWN_AT_ONCE; i++) {
+        uint32_t which = chance_below(&gossip->chance, (uint32_t)registry->log_count);
+        struct message message = entry_of(registry->log[which]);
+        reply_add(gossip, &message);
+        gossip->counters.entries_sent++;
+    }
+}
