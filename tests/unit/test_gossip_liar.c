@@ -45,7 +45,7 @@ static void a_helper_shows_that_the_living_answered_it(void **state) {
     net_free(net);
 }
 
-static struct message accusation_of(const struct court *court, int to, int about, int by) {
+static struct message court_accusation(const struct court *court, int to, int about, int by) {
     struct member_info now;
     struct member_id id = net_id(court->net, about);
     struct message accusation = {.kind = MESSAGE_ACCUSE, .version = {.id = id}, .other = net_id(court->net, by)};
@@ -68,7 +68,7 @@ static void it_accuses_in_no_others_name(void **state) {
             for (int about = 0; about < HONEST; about++)
                 for (int by = 0; by < HONEST; by++) {
                     if (about == to || by == to || by == about) continue;
-                    struct message accusation = accusation_of(&court, to, about, by);
+                    struct message accusation = court_accusation(&court, to, about, by);
                     traitor_say_one(court.traitor, to, accusation);
                     accusation.bytes = forged;
                     accusation.size = sizeof forged;
@@ -97,7 +97,7 @@ static void in_its_own_name_it_is_one_voice(void **state) {
     for (int round = 0; round < 600; round++) {
         for (int to = 0; to < HONEST; to++)
             for (int about = 0; about < HONEST; about++)
-                if (about != to) traitor_say_one(court.traitor, to, accusation_of(&court, to, about, LIAR));
+                if (about != to) traitor_say_one(court.traitor, to, court_accusation(&court, to, about, LIAR));
         net_run(net, 100);
         suspense_look(&suspense, net);
     }
@@ -120,8 +120,8 @@ static void evict(int loss_percent, bool cut) {
     for (int round = 0; round < 1200; round++) {
         for (int to = 0; to < HONEST; to++)
             for (int by = 0; by <= LIAR; by++)
-                if (to != 1 && by != to) traitor_say_one(court.traitor, to, accusation_of(&court, to, 1, by));
-        struct message self = accusation_of(&court, 0, 1, LIAR);
+                if (to != 1 && by != to) traitor_say_one(court.traitor, to, court_accusation(&court, to, 1, by));
+        struct message self = court_accusation(&court, 0, 1, LIAR);
         self.version.incarnation += 5;
         traitor_say_one(court.traitor, 1, self);
         net_run(net, 50);
@@ -147,7 +147,7 @@ static void whoever_accuses_it_makes_it_sign_with_measure(void **state) {
     struct net *net = court.net;
     uint64_t before = SUM(net, refutations);
     for (int i = 0; i < 10000; i++) {
-        struct message accusation = accusation_of(&court, 1, 0, LIAR);
+        struct message accusation = court_accusation(&court, 1, 0, LIAR);
         accusation.version.incarnation += (uint64_t)i;
         traitor_say_one(court.traitor, 0, accusation);
         if (i % 10 == 0) net_run(net, 10);
