@@ -13,7 +13,8 @@ void *__wrap_malloc(size_t size);
 void *__wrap_calloc(size_t count, size_t size);
 void *__wrap_realloc(void *memory, size_t size);
 
-static struct {
+/* volatile: compilers take it that malloc changes nothing of the program's own. */
+static volatile struct {
     bool armed;
     bool failed; /* an allocation was refused since the last shortage_after() */
     long left;   /* allocations until the one that fails */
