@@ -188,7 +188,7 @@ static size_t signed_of(struct stage *stage, int to, enum message_kind kind, str
 }
 
 /* An accusation in its own name, or as if another had signed it. */
-static size_t accusation_of(struct stage *stage, const struct message *message, struct input *input) {
+static size_t accuse_of(struct stage *stage, const struct message *message, struct input *input) {
     if (take(input) & 1) return 0;
     struct wire_out out;
     wire_out_init(&out, stage->blob, 128);
@@ -257,7 +257,7 @@ static struct message some_message(struct stage *stage, int to, struct input *in
     case MESSAGE_HEAD:
     case MESSAGE_ENTRY: message.size = signed_of(stage, to, message.kind, input); break;
     case MESSAGE_TOKEN: fill_token(stage, &message, input); break;
-    case MESSAGE_ACCUSE: message.size = accusation_of(stage, &message, input); break;
+    case MESSAGE_ACCUSE: message.size = accuse_of(stage, &message, input); break;
     case MESSAGE_CHUNK: fill_chunk(stage, &message, input); break;
     case MESSAGE_VERSIONS:
         message.number %= 2 * MESSAGE_BUCKET_COUNT;
