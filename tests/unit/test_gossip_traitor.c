@@ -305,6 +305,10 @@ static void who_says_two_things_is_found_out(void **state) {
         }
         for (int i = 1; i < HONEST; i++)
             assert_true(gossip_table_hash(net->nodes[i].gossip) == gossip_table_hash(net->nodes[0].gossip));
+        struct bill bill = bill_begin(&court); /* and they do not talk of it for ever */
+        net_run(net, 30000);
+        bill_end(&court, &bill, "30 s after two tales");
+        assert_true(bill.bytes / HONEST / 30 < 1024);
         court_free(&court);
     }
 }
