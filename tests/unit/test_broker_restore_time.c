@@ -243,6 +243,22 @@ static void a_client_that_comes_back_in_time_stops_its_will(void **state) {
 }
 
 /* A board without a battery starts in 1970, and learns of the time later. */
+/* A session that lasts an hour from now. */
+static void goes_for_an_hour(struct world *world, struct model_store *store, struct client *client) {
+    connect_for(world, store, client, &(struct connect){.id = "c", .resume = true, .properties = AN_HOUR},
+                "connack present=0 00*");
+    client_cut(client);
+    disk(world, store);
+}
+
+static void is_there_and_all_ends(struct world *world, struct model_store *store, struct client *client) {
+    broker_tick(world->broker, world->now);
+    connect_lasting(world, store, client, "c", "connack present=1 00*");
+    client_cut(client);
+    model_free(store);
+    world_end(world);
+}
+
 static void a_clock_that_is_set_ends_no_session(void **state) {
     struct world world;
     struct client client;
@@ -251,18 +267,11 @@ static void a_clock_that_is_set_ends_no_session(void **state) {
 
     world_durable(&world);
     broker_set_wall_offset(world.broker, 1000 - (int64_t)world.now);
-    connect_for(&world, &store, &client, &(struct connect){.id = "c", .resume = true, .properties = AN_HOUR},
-                "connack present=0 00*");
-    client_cut(&client);
-    disk(&world, &store);
+    goes_for_an_hour(&world, &store, &client);
     broker_set_wall_offset(world.broker, 1700000000000);
     disk(&world, &store);
     restart(&world, &store, 1000);
-    broker_tick(world.broker, world.now);
-    connect_lasting(&world, &store, &client, "c", "connack present=1 00*");
-    client_cut(&client);
-    model_free(&store);
-    world_end(&world);
+    is_there_and_all_ends(&world, &store, &client);
 }
 
 static void nor_one_of_an_earlier_run_that_nothing_has_happened_to(void **state) {
@@ -272,19 +281,12 @@ static void nor_one_of_an_earlier_run_that_nothing_has_happened_to(void **state)
     (void)state;
 
     world_durable(&world);
-    connect_for(&world, &store, &client, &(struct connect){.id = "c", .resume = true, .properties = AN_HOUR},
-                "connack present=0 00*");
-    client_cut(&client);
-    disk(&world, &store);
+    goes_for_an_hour(&world, &store, &client);
     restart(&world, &store, 1000);
     set_wall(&world, wall_offset_ms + 2 * 3600 * 1000);
     disk(&world, &store);
     restart(&world, &store, 1000);
-    broker_tick(world.broker, world.now);
-    connect_lasting(&world, &store, &client, "c", "connack present=1 00*");
-    client_cut(&client);
-    model_free(&store);
-    world_end(&world);
+    is_there_and_all_ends(&world, &store, &client);
 }
 
 static void a_clock_that_goes_back_does_not_begin_an_absence_anew(void **state) {
@@ -294,10 +296,7 @@ static void a_clock_that_goes_back_does_not_begin_an_absence_anew(void **state) 
     (void)state;
 
     world_durable(&world);
-    connect_for(&world, &store, &client, &(struct connect){.id = "c", .resume = true, .properties = AN_HOUR},
-                "connack present=0 00*");
-    client_cut(&client);
-    disk(&world, &store);
+    goes_for_an_hour(&world, &store, &client);
     wall_offset_ms -= 24 * 3600 * 1000; /* at the next start */
     for (int starts = 0; starts < 3; starts++) {
         restart(&world, &store, starts == 0 ? 0 : 1200 * 1000);
