@@ -19,10 +19,11 @@ void stray_tell(struct gossip *gossip, const struct member *member) {
     if (stray_other_key(member)) event_plain(gossip, GOSSIP_WARNING, member, member->epoch, 0, text);
 }
 
-/* Of keys that the issuer signs, the later ring reaches the other over the link: that is no trouble. */
+/* Of keys that the issuer signs, the later ring reaches the other over the link: that is no trouble. A way that is not
+ * proven may be that of anybody who took the member's name. */
 static bool is_from(const struct gossip *gossip, const struct member *member, const struct gossip_address *from) {
     return gossip->self->ring == 0 && member->ring == 0 &&
-           (address_equal(&member->address, from) || address_equal(&member->path, from));
+           (address_equal(&member->address, from) || (member->path_proven && address_equal(&member->path, from)));
 }
 
 void stray_received(struct gossip *gossip, const struct gossip_address *from) {

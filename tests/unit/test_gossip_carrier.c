@@ -1,6 +1,6 @@
 /* By which way members are reached when datagrams do not pass: from the start, later, one way, for one pair; and back.
  */
-#include "tests/unit/gossip_net.h"
+#include "tests/unit/gossip_forger.h"
 
 static void block(struct net *net, int a, int b, bool blocked) {
     net->cut[a][b] = net->cut[b][a] = blocked;
@@ -380,6 +380,26 @@ static void what_does_not_open_from_elsewhere_is_no_trouble(void **state) {
     net_free(net);
 }
 
+/* Whoever speaks in the name of a member that has not proved where it is, and then sends what does not open. */
+static void who_took_a_members_name_is_not_its_other_key(void **state) {
+    (void)state;
+    struct net *net = net_with_links(3, 23);
+    block(net, 0, 1, true);
+    for (int i = 0; i < net->count; i++)
+        net_start(net, i);
+    assert_true(net_until(net, net_agreed, 30000));
+    net_run(net, 10000);
+    static const uint8_t junk[100] = {1};
+    struct gossip_address elsewhere = net->nodes[1].address;
+    elsewhere.port++;
+    struct forger forger = forger_new(net, 0, 1, &elsewhere);
+    gossip_receive(net->nodes[0].gossip, net->now_ms, &elsewhere, junk, sizeof junk);
+    net_run(net, 2000);
+    assert_true(forger.bytes > 0 && info_of(net, 0, 1).by_link);
+    assert_int_equal(info_of(net, 0, 1).trouble, MEMBER_TROUBLE_NONE);
+    net_free(net);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(brokers_without_datagrams_find_each_other_over_links),
@@ -397,6 +417,7 @@ int main(void) {
         cmocka_unit_test(another_gossip_key_is_trouble_that_is_shown),
         cmocka_unit_test(what_does_not_open_from_where_we_call_hurries_the_link_but_seldom),
         cmocka_unit_test(what_does_not_open_from_elsewhere_is_no_trouble),
+        cmocka_unit_test(who_took_a_members_name_is_not_its_other_key),
         cmocka_unit_test(same_seed_gives_the_same_packets),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
