@@ -103,14 +103,16 @@ static bool came_before(const struct journal *journal, size_t at) {
     return false;
 }
 
-/* What a link had delivered and not yet acknowledged is sent once more to a broker that died: links do not outlive one.
- */
+/* What a link had delivered and not yet acknowledged is sent once more to a broker that died, as links do not outlive
+ * one; and what a broker that died had sent on before it was on its disk its client sends once more. */
 static bool link_may_repeat(const struct world *world, const struct journal_receipt *receipt) {
     const struct journal_publication *publication = &world->journal.publications[receipt->publication];
     const size_t host = sim_client_broker_host(world->clients[receipt->client]);
+    if (publication->broker_host == host) return false;
     for (size_t i = 0; i < world->node_count; i++)
-        if (world->nodes[i]->host == host)
-            return publication->broker_host != host && world->nodes[i]->crashed_us > publication->sent_us;
+        if ((world->nodes[i]->host == host || world->nodes[i]->host == publication->broker_host) &&
+            world->nodes[i]->crashed_us > publication->sent_us)
+            return true;
     return false;
 }
 

@@ -8,11 +8,14 @@
 #include "tests/sim/world.h"
 
 #define CHECKS_WHY 400u
+#define CHECKS_OWNER_BYTES_MAX (4u << 20)
 
 /* Every live broker sees every other live broker alive under its present epoch and nobody else alive, every broker's
  * view of every owner's rows is what the owner itself shows, and all table hashes are equal. For a world
- * without cut paths. */
+ * without cut paths. Nothing is asked of a hostile broker, nor of what others hold of it. */
 bool checks_registry_agrees(const struct world *world, char why[CHECKS_WHY]);
+/* All table hashes of honest brokers are equal: they hold the same of a hostile one too. */
+bool checks_tables_agree(const struct world *world, char why[CHECKS_WHY]);
 
 enum checks_repeats { CHECKS_ONCE, CHECKS_QOS1_MAY_REPEAT };
 /* Publications sent at or after from_us: a client that was granted a matching filter before and still has it got
@@ -22,8 +25,8 @@ bool checks_delivery(const struct world *world, uint64_t from_us, enum checks_re
 /* The same for groups of shared subscriptions: of the members at one broker, one got one copy. (Of one client alone,
  * checks_delivery() only says that it may.) Members must have no other filter that matches. */
 bool checks_groups(const struct world *world, uint64_t from_us, enum checks_repeats repeats, char why[CHECKS_WHY]);
-/* Whatever happened: QoS 0 and 2 never twice in one session (but for what came over a link to a broker that has died
- * since), nothing to clients that did not ask, payloads whole, no violation of the protocol. */
+/* Whatever happened: QoS 0 and 2 never twice in one session (but for what came over a link from or to a broker
+ * that has died since), nothing to clients that did not ask, payloads whole, no violation of the protocol. */
 bool checks_never(const struct world *world, char why[CHECKS_WHY]);
 /* Kept sessions are there after every crash, and so is what was acknowledged: a publication of QoS 1 or 2 that its
  * broker acknowledged has reached each kept session of that same broker that was granted a matching filter at QoS 1 or
@@ -36,6 +39,14 @@ bool checks_order(const struct world *world, char why[CHECKS_WHY]);
 bool checks_acknowledged(const struct world *world, char why[CHECKS_WHY]);
 /* No broker wants its timer without end: at most this many ticks per second since it started. */
 bool checks_calm(const struct world *world, uint64_t ticks_per_s_max, char why[CHECKS_WHY]);
+
+/* No honest broker names an honest one as one that breaks the rules; of accusing others it may be guilty, as a bad
+ * cable makes anybody. A world where all keys are in one hand each. */
+bool checks_conduct(const struct world *world, char why[CHECKS_WHY]);
+/* What honest brokers hold of all others is within its limits, and nobody is a member who never was there. */
+bool checks_bounded(const struct world *world, char why[CHECKS_WHY]);
+/* Bytes that the process has in use. */
+size_t checks_memory(void);
 
 /* Writes into the trace what every live broker holds of every member: for whoever has to find out why they do not
  * agree. */

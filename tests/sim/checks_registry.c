@@ -9,15 +9,32 @@
 #define ROW_TEXT_MAX 192u
 
 struct rows {
+    const struct world *world;
     char (*texts)[ROW_TEXT_MAX];
     size_t count, room;
     bool own_only;
 };
 
+static struct member_id id_of(const struct world_node *node) {
+    uint8_t thumbprint[AUTH_THUMBPRINT_SIZE];
+    struct member_id id;
+    auth_key_thumbprint(node->key, thumbprint);
+    memcpy(id.bytes, thumbprint, sizeof id.bytes);
+    return id;
+}
+
+static bool is_hostile(const struct world *world, const struct member_id *id) {
+    for (size_t i = 0; i < world->node_count; i++) {
+        struct member_id its = id_of(world->nodes[i]);
+        if (world->nodes[i]->hostility != NULL && memcmp(&its, id, sizeof its) == 0) return true;
+    }
+    return false;
+}
+
 static bool on_row(void *context, const struct member_info *owner, enum gossip_row_kind kind, const char *filter,
                    size_t size) {
     struct rows *rows = context;
-    if (rows->own_only && !owner->self) return true;
+    if ((rows->own_only && !owner->self) || is_hostile(rows->world, &owner->id)) return true;
     if (rows->count == rows->room) {
         rows->room = rows->room == 0 ? 64 : rows->room * 2;
         rows->texts = realloc(rows->texts, rows->room * sizeof *rows->texts);
@@ -32,13 +49,17 @@ static int compare(const void *a, const void *b) {
     return strcmp(a, b);
 }
 
-static void collect(struct rows *rows, const struct world *world, const struct world_node *node) {
+static void collect(struct rows *rows, const struct world_node *node) {
     gossip_walk_rows(node_gossip(node->node), world_node_now_ms(node), on_row, rows);
-    (void)world;
 }
 
 static bool is_live(const struct world_node *node) {
     return node->node != NULL && !node->leaving;
+}
+
+/* What a hostile one shows, and is shown of it, is its own affair. */
+static bool is_judged(const struct world_node *node) {
+    return is_live(node) && node->hostility == NULL;
 }
 
 static bool same_rows(const struct rows *truth, const struct rows *view, const char *name, char why[CHECKS_WHY]) {
@@ -53,15 +74,15 @@ static bool same_rows(const struct rows *truth, const struct rows *view, const c
 }
 
 static bool rows_agree(const struct world *world, char why[CHECKS_WHY]) {
-    struct rows truth = {.own_only = true};
+    struct rows truth = {.world = world, .own_only = true};
     bool good = true;
     for (size_t i = 0; i < world->node_count; i++)
-        if (is_live(world->nodes[i])) collect(&truth, world, world->nodes[i]);
+        if (is_judged(world->nodes[i])) collect(&truth, world->nodes[i]);
     if (truth.count > 0) qsort(truth.texts, truth.count, sizeof *truth.texts, compare);
     for (size_t i = 0; i < world->node_count && good; i++) {
-        struct rows view = {0};
-        if (!is_live(world->nodes[i])) continue;
-        collect(&view, world, world->nodes[i]);
+        struct rows view = {.world = world};
+        if (!is_judged(world->nodes[i])) continue;
+        collect(&view, world->nodes[i]);
         if (view.count > 0) qsort(view.texts, view.count, sizeof *view.texts, compare);
         good = same_rows(&truth, &view, world->nodes[i]->name, why);
         free(view.texts);
@@ -76,11 +97,8 @@ static const char *state_name(enum member_state state) {
 }
 
 static bool sees(const struct world_node *viewer, const struct world_node *node, char why[CHECKS_WHY]) {
-    uint8_t thumbprint[AUTH_THUMBPRINT_SIZE];
-    struct member_id id;
+    struct member_id id = id_of(node);
     struct member_info info;
-    auth_key_thumbprint(node->key, thumbprint);
-    memcpy(id.bytes, thumbprint, sizeof id.bytes);
     bool known = gossip_member_find(node_gossip(viewer->node), world_node_now_ms(viewer), &id, &info);
     bool live = is_live(node), alive = known && info.state == MEMBER_ALIVE;
     if (live == alive && (!live || info.epoch == gossip_epoch(node_gossip(node->node)))) return true;
@@ -89,18 +107,11 @@ static bool sees(const struct world_node *viewer, const struct world_node *node,
     return false;
 }
 
-bool checks_registry_agrees(const struct world *world, char why[CHECKS_WHY]) {
+bool checks_tables_agree(const struct world *world, char why[CHECKS_WHY]) {
     uint64_t hash = 0;
     const struct world_node *first = NULL;
     for (size_t i = 0; i < world->node_count; i++) {
-        const struct world_node *viewer = world->nodes[i];
-        if (!is_live(viewer)) continue;
-        for (size_t j = 0; j < world->node_count; j++)
-            if (j != i && !sees(viewer, world->nodes[j], why)) return false;
-    }
-    if (!rows_agree(world, why)) return false;
-    for (size_t i = 0; i < world->node_count; i++) {
-        if (!is_live(world->nodes[i])) continue;
+        if (!is_judged(world->nodes[i])) continue;
         uint64_t its = gossip_table_hash(node_gossip(world->nodes[i]->node));
         if (first == NULL) {
             first = world->nodes[i];
@@ -111,6 +122,18 @@ bool checks_registry_agrees(const struct world *world, char why[CHECKS_WHY]) {
         }
     }
     return true;
+}
+
+bool checks_registry_agrees(const struct world *world, char why[CHECKS_WHY]) {
+    for (size_t i = 0; i < world->node_count; i++) {
+        const struct world_node *viewer = world->nodes[i];
+        if (!is_judged(viewer)) continue;
+        for (size_t j = 0; j < world->node_count; j++)
+            if (j != i && world->nodes[j]->hostility == NULL && !sees(viewer, world->nodes[j], why)) return false;
+    }
+    for (size_t i = 0; i < world->node_count; i++)
+        if (world->nodes[i]->hostility != NULL) return rows_agree(world, why);
+    return rows_agree(world, why) && checks_tables_agree(world, why);
 }
 
 void checks_trace_members(struct world *world) {

@@ -8,6 +8,7 @@
 #include "tests/sim/scenario.h"
 
 #define RANDOM_RUNS 40u
+#define HOSTILE_ONE_IN 10u /* for so many random runs there is one with a hostile broker */
 
 struct settings {
     uint64_t seed;
@@ -24,7 +25,7 @@ struct result {
 
 static const struct scenario *const families[] = {scenarios_delivery, scenarios_links,  scenarios_datagrams,
                                                   scenarios_faults,   scenarios_gossip, scenarios_share,
-                                                  scenarios_trust,    scenarios_disk};
+                                                  scenarios_trust,    scenarios_disk,   scenarios_hostile};
 
 static struct result play(const struct scenario *scenario, uint64_t seed, unsigned variant, FILE *trace) {
     struct world_options options = {.seed = seed * 1000 + variant, .trace = trace};
@@ -130,6 +131,9 @@ static struct tally run_all(const struct settings *settings) {
             run_one(settings, scenario, settings->seed, &tally);
     for (unsigned i = 0; i < settings->runs; i++)
         run_one(settings, &scenario_random, settings->seed + i, &tally);
+    bool alone = settings->scenario != NULL;
+    for (unsigned i = 0; i < (alone ? settings->runs : settings->runs / HOSTILE_ONE_IN); i++)
+        run_one(settings, &scenario_random_hostile, settings->seed + i, &tally);
     return tally;
 }
 
@@ -137,14 +141,15 @@ static int list(void) {
     for (size_t family = 0; family < sizeof families / sizeof *families; family++)
         for (const struct scenario *scenario = families[family]; scenario->name != NULL; scenario++)
             printf("%s (%u)\n", scenario->name, scenario->variants == 0 ? 1 : scenario->variants);
-    printf("%s\n", scenario_random.name);
+    printf("%s\n%s\n", scenario_random.name, scenario_random_hostile.name);
     return 0;
 }
 
 static const char usage[] =
     "usage: simulator [--seed N] [--runs N] [--scenario NAME[/VARIANT]] [--list] [--trace] [--json]\n"
     "  --seed N      the first seed (1)\n"
-    "  --runs N      random schedules, one per seed from the first on (40; with --scenario random 1)\n"
+    "  --runs N      random schedules, one per seed from the first on (40; with --scenario random 1),\n"
+    "                and for every tenth one more with a hostile broker (--scenario random_hostile)\n"
     "  --scenario    only this one; --list names them\n"
     "  --trace       prints what happens, line by line\n"
     "  --json        one object per line instead of a table\n";

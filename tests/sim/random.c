@@ -1,9 +1,10 @@
 /* A schedule drawn from the seed: a while of faults, then quiet, then everything must be well again. */
+#include "tests/hostile/attacks.h"
 #include "tests/sim/scenario.h"
 
 #include <string.h>
 
-#define NODES_MAX 5u
+#define NODES_MAX 5u /* of honest ones */
 #define QUIET_SETTLE_MS 30000u
 #define LONGEST_BACK_OFF_MS 11000u
 
@@ -14,6 +15,7 @@ struct plan {
     struct world *world;
     struct dice dice;
     struct network_weather weather;
+    bool hostile; /* the last broker is; it has no clients */
 };
 
 static size_t draw(struct plan *plan, size_t bound) {
@@ -40,7 +42,8 @@ static void subscribe(struct plan *plan, struct sim_client *client) {
 static void populate(struct plan *plan) {
     struct world *world = plan->world;
     size_t nodes = 2 + draw(plan, NODES_MAX - 1);
-    world_add_nodes(world, nodes);
+    world_add_nodes(world, nodes + plan->hostile);
+    if (plan->hostile) world_make_hostile(world, nodes);
     for (size_t i = 0; i < nodes; i++) {
         world->nodes[i]->wall_skew_ms = (int64_t)draw(plan, 40000) - 20000;
         world_start(world, i);
@@ -58,6 +61,15 @@ static void populate(struct plan *plan) {
             network_lengthen(world->network, world->nodes[i]->host, world->nodes[j]->host, (uint32_t)draw(plan, 40000));
         world_run_ms(world, draw(plan, 1000));
     }
+    if (plan->hostile) world_start(world, nodes);
+}
+
+/* Seldom much of it: one round may be a hundred packets to each. */
+static void attack(struct plan *plan) {
+    size_t count = 0;
+    while (hostile_word_at(count) != NULL)
+        count++;
+    world_attack(plan->world, plan->world->node_count - 1, hostile_word_at(draw(plan, count)), 1 + draw(plan, 12));
 }
 
 static void publish(struct plan *plan) {
@@ -93,7 +105,7 @@ static void subscribe_more(struct plan *plan) {
 }
 
 static void partition(struct plan *plan) {
-    bool sides[NODES_MAX] = {false};
+    bool sides[NODES_MAX + 1] = {false};
     for (size_t i = 0; i < plan->world->node_count; i++)
         sides[i] = draw(plan, 2) != 0;
     world_partition(plan->world, sides);
@@ -155,14 +167,17 @@ static void calm_down(struct plan *plan) {
     }
 }
 
-static bool faults_then_quiet(struct run *run, struct world *world) {
-    struct plan plan = {.world = world};
+static bool faults_then_quiet(struct run *run, struct world *world, bool hostile) {
+    struct plan plan = {.world = world, .hostile = hostile};
+    char why[CHECKS_WHY] = "";
     dice_init(&plan.dice, run->seed, "plan");
     draw_weather(&plan);
     populate(&plan);
     for (size_t steps = 20 + draw(&plan, 120); steps > 0; steps--) {
         step(&plan);
+        if (hostile && draw(&plan, 5) == 0) attack(&plan);
         world_run_ms(world, draw(&plan, 400));
+        CHECK(checks_conduct(world, why) && checks_bounded(world, why), "%s", why);
     }
     calm_down(&plan);
     if (!run_settle(run, world, QUIET_SETTLE_MS)) return false;
@@ -171,7 +186,16 @@ static bool faults_then_quiet(struct run *run, struct world *world) {
     for (size_t i = 0; i < 3 * world->client_count; i++)
         publish(&plan);
     world_run_ms(world, 8000);
-    return run_settle(run, world, QUIET_SETTLE_MS) && run_verify(run, world, quiet_us, CHECKS_ONCE);
+    return run_settle(run, world, QUIET_SETTLE_MS) && run_verify(run, world, quiet_us, CHECKS_ONCE) &&
+           (checks_conduct(world, why) || run_fail(run, "%s", why));
+}
+
+static bool all_are_honest(struct run *run, struct world *world) {
+    return faults_then_quiet(run, world, false);
+}
+
+static bool one_is_hostile(struct run *run, struct world *world) {
+    return faults_then_quiet(run, world, true);
 }
 
 /* From a disk that is hardly felt to one with half a second for a commit. */
@@ -181,4 +205,5 @@ static void draw_disk(struct world_options *options) {
     options->commit_us_max = 500u << dice_below(&dice, 11);
 }
 
-const struct scenario scenario_random = {"random", faults_then_quiet, 1, draw_disk};
+const struct scenario scenario_random = {"random", all_are_honest, 1, draw_disk},
+                      scenario_random_hostile = {"random_hostile", one_is_hostile, 1, draw_disk};

@@ -19,8 +19,9 @@ struct scenario {
 };
 
 extern const struct scenario scenarios_delivery[], scenarios_links[], scenarios_faults[], scenarios_gossip[],
-    scenarios_datagrams[], scenarios_share[], scenarios_trust[], scenarios_disk[]; /* ended by an entry without name */
-extern const struct scenario scenario_random;
+    scenarios_datagrams[], scenarios_share[], scenarios_trust[], scenarios_disk[],
+    scenarios_hostile[]; /* ended by an entry without name */
+extern const struct scenario scenario_random, scenario_random_hostile;
 
 /* Fails the run and returns false. */
 bool run_fail(struct run *run, const char *format, ...) __attribute__((format(printf, 2, 3)));

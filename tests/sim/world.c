@@ -41,6 +41,7 @@ void world_free(struct world *world) {
         struct world_node *node = world->nodes[i];
         node_free(node->node);
         world_disk_free(node);
+        world_hostile_free(node);
         auth_key_free(node->key);
         free(node->token);
         free(node->bootstrap);
@@ -73,6 +74,7 @@ struct world_node *world_add_node(struct world *world, const char *name) {
     node->key = credentials_key(&world->dice);
     node->ring = world->ring;
     node->federation = "simulation";
+    node->gossip_limits = world->options.gossip_limits;
     node->disk = disk_new();
     struct network_ports ports = world_network_ports(node);
     node->host = network_add_host(world->network, &ports);
@@ -183,7 +185,7 @@ void world_start(struct world *world, size_t index) {
         .durable = true,
         .seed = dice_next(&world->dice),
         .broker_limits = world->options.broker_limits,
-        .gossip_limits = world->options.gossip_limits,
+        .gossip_limits = node->gossip_limits,
         .ports = world_node_ports(node),
     };
     trace_line(&world->trace, heap_now_us(world->heap), node->name, "starts, epoch %" PRIu64, node->saved_epoch);
@@ -191,6 +193,7 @@ void world_start(struct world *world, size_t index) {
     assert(node->node != NULL);
     world_disk_restore(node);
     world_push(node, 0, on_resolve_time);
+    if (node->hostility != NULL) world_hostile_start(node);
 }
 
 void world_start_all(struct world *world) {

@@ -69,6 +69,9 @@ struct world_node {
     uint64_t spins;                        /* times at which the deadline after a tick was not in the future */
     struct world_log logs[WORLD_LOGS_MAX]; /* since the world began */
     size_t log_count;
+
+    struct gossip_limits gossip_limits;
+    struct world_hostility *hostility; /* NULL: it is honest. world_hostile.c */
 };
 
 struct world_options {
@@ -146,6 +149,19 @@ void world_disk_flush(struct world_node *node);
 /* An end that is none: all that was given is gone, but perhaps the transaction that runs. */
 void world_disk_crash(struct world_node *node);
 void world_disk_free(struct world_node *node);
+
+/* world_hostile.c: a broker with gossip key and token that does harm, beside a core that is as honest as any. */
+/* Before it starts for the first time. */
+void world_make_hostile(struct world *world, size_t node);
+/* So many rounds of this attack (tests/hostile/attacks.c) from now on, beside those that run; none while it is down. */
+void world_attack(struct world *world, size_t node, const char *word, uint64_t rounds);
+/* Ends all its attacks. */
+void world_desist(struct world *world, size_t node);
+bool world_attacks(const struct world_node *node);
+/* It has started. */
+void world_hostile_start(struct world_node *node);
+void world_hostile_hear(struct world_node *node, const struct gossip_address *from, const uint8_t *bytes, size_t size);
+void world_hostile_free(struct world_node *node);
 
 /* An event of this run of the broker; those of an earlier one do nothing. */
 void world_push(struct world_node *node, uint64_t delay_us, void (*fire)(struct event *event));

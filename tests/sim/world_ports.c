@@ -220,6 +220,7 @@ static void on_datagram(void *context, uint16_t port, const struct gossip_addres
                         size_t size) {
     struct world_node *node = context;
     if (port != WORLD_PEERS_PORT) return;
+    if (node->hostility != NULL) world_hostile_hear(node, from, bytes, size);
     node_datagram(node->node, world_node_now_ms(node), from, bytes, size);
     settle(node);
 }
