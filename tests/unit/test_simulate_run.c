@@ -92,17 +92,15 @@ static void each_invariant_notices_what_is_made_wrong(void **state) {
         {SABOTAGE_DISAGREE, "liveness"},  {SABOTAGE_SPIN, "a daemon would spin"},
         {SABOTAGE_ACCUSED, "accusation"}, {SABOTAGE_BURIED, "newest death"},
         {SABOTAGE_RING, ": P22: "},       {SABOTAGE_RING_BACK, ": P22: "},
+        {SABOTAGE_NAMED, ": I13: "},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct plan plan;
         static struct outcome outcome;
         make_calm(&plan);
         if (cases[i].sabotage == SABOTAGE_ADDRESS) plan.duration_us = 80 * AGENDA_S; /* it is borne for a while */
-        if (cases[i].sabotage == SABOTAGE_SIGNATURE) {
-            struct plan_fault *fault = plan_add_fault(&plan);
-            fault->kind = FAULT_HOSTILE;
-            fault->at_us = 5 * AGENDA_S;
-        }
+        if (cases[i].sabotage == SABOTAGE_SIGNATURE) add(&plan, FAULT_HOSTILE, 5, 0);
+        if (cases[i].sabotage == SABOTAGE_NAMED) add(&plan, FAULT_HOSTILE, 11, 0);
         if (cases[i].sabotage == SABOTAGE_HIDDEN) { /* somebody must be down */
             struct plan_fault *fault = plan_add_fault(&plan);
             fault->kind = FAULT_CRASH;

@@ -1,6 +1,7 @@
 /* A broker with a valid token and the gossip key that does harm: it forges what others say, claims what is not so,
  * accuses everybody, floods, sends garbage behind a good seal and forges sources. A real core beside it keeps it a
- * member; the headers of that core's packets are used for the bad ones, so that they count as its own. */
+ * member; the headers of that core's packets are used for the bad ones, so that they count as its own, and all are
+ * numbered in one row, as otherwise they would be taken for a replay. */
 #include "tools/simulate/world.h"
 
 #include "gossip/message.h"
@@ -26,6 +27,8 @@ struct hostile {
         uint8_t bytes[MESSAGE_BLOB_MAX];
     } heard[HEARD_MAX]; /* signed by others, to be said again later */
     uint32_t heard_count, rows;
+    uint8_t prefix[8]; /* of the core's nonces; zero: it has said nothing yet */
+    uint32_t counter;  /* the next */
 };
 
 void hostile_begin(struct world *world, struct broker *broker) {
@@ -43,13 +46,52 @@ void hostile_end(struct broker *broker) {
     broker->hostile = NULL;
 }
 
+/* ---- sealing ---- */
+
+static void seal(struct world *world, struct broker *broker, const uint8_t *plain, size_t size,
+                 struct gossip_datagram *datagram) {
+    struct gossip_crypto crypto = standin_crypto(NULL);
+    struct gossip_key key = broker_key(world, broker);
+    static const char federation[] = WORLD_FEDERATION;
+    uint8_t aad[5 + sizeof federation - 1];
+    datagram->bytes[0] = SEAL_VERSION;
+    memcpy(datagram->bytes + 1, key.id, 4);
+    memcpy(datagram->bytes + 5, broker->hostile->prefix, 8);
+    uint32_t counter = broker->hostile->counter++;
+    for (int i = 0; i < 4; i++)
+        datagram->bytes[13 + i] = (uint8_t)(counter >> (24 - 8 * i));
+    memcpy(aad, datagram->bytes, 5);
+    memcpy(aad + 5, federation, sizeof federation - 1);
+    crypto.seal(NULL, key.key, datagram->bytes + 5, aad, sizeof aad, plain, size, datagram->bytes + 17);
+    datagram->size = size + SEAL_OVERHEAD;
+}
+
+/* A datagram of the core takes its place among the bad ones. */
+static void seal_again(struct world *world, struct broker *broker, struct gossip_datagram *datagram) {
+    struct hostile *hostile = broker->hostile;
+    uint8_t plain[SEAL_PLAIN_MAX];
+    size_t size = datagram->size - SEAL_OVERHEAD;
+    struct gossip_key key = broker_key(world, broker);
+    struct replay_place place;
+    seal_place(datagram->bytes, &place);
+    if (memcmp(hostile->prefix, datagram->bytes + 5, 8) != 0) { /* its first, or of another life */
+        memcpy(hostile->prefix, datagram->bytes + 5, 8);
+        hostile->counter = place.counter;
+    }
+    if (memcmp(key.id, datagram->bytes + 1, 4) != 0) return; /* about to change its key */
+    memcpy(plain, datagram->bytes + 17, size);
+    seal(world, broker, plain, size, datagram);
+}
+
 /* ---- listening ---- */
 
-void hostile_speaks(struct world *world, struct broker *broker, const struct gossip_datagram *datagram) {
+void hostile_speaks(struct world *world, struct broker *broker, struct gossip_datagram *datagram) {
     uint32_t to = network_host_at(world->network, &datagram->to);
     struct wire_in in;
     struct packet_header header;
-    if (to == NETWORK_NOBODY || datagram->size <= SEAL_OVERHEAD) return;
+    if (datagram->size <= SEAL_OVERHEAD) return;
+    seal_again(world, broker, datagram);
+    if (to == NETWORK_NOBODY) return;
     wire_in_init(&in, datagram->bytes + 17, datagram->size - SEAL_OVERHEAD);
     header_get(&in, &header);
     if (in.failed) return;
@@ -80,18 +122,8 @@ void hostile_hears(struct broker *broker, const struct network_packet *packet) {
 
 static void emit(struct world *world, struct broker *broker, uint32_t to, const struct gossip_address *source,
                  const uint8_t *plain, size_t size) {
-    struct gossip_crypto crypto = standin_crypto(NULL);
-    struct gossip_key key = broker_key(world, broker);
-    struct gossip_datagram datagram = {.to = network_address(world->network, to), .size = size + SEAL_OVERHEAD};
-    static const char federation[] = WORLD_FEDERATION;
-    uint8_t aad[5 + sizeof federation - 1];
-    datagram.bytes[0] = SEAL_VERSION;
-    memcpy(datagram.bytes + 1, key.id, 4);
-    for (int i = 5; i < 17; i++)
-        datagram.bytes[i] = (uint8_t)dice_next(&broker->hostile->dice);
-    memcpy(aad, datagram.bytes, 5);
-    memcpy(aad + 5, federation, sizeof federation - 1);
-    crypto.seal(NULL, key.key, datagram.bytes + 5, aad, sizeof aad, plain, size, datagram.bytes + 17);
+    struct gossip_datagram datagram = {.to = network_address(world->network, to)};
+    seal(world, broker, plain, size, &datagram);
     if (source)
         network_forge(world->network, broker->index, source, &datagram);
     else
@@ -262,8 +294,10 @@ static void flood_rows(struct world *world, struct broker *broker) {
 
 void hostile_act(struct world *world, struct broker *broker) {
     struct hostile *hostile = broker->hostile;
+    static const uint8_t none[8] = {0};
     if (!hostile || !broker->node) return;
-    for (uint32_t i = 0; i < PACKETS_AT_ONCE; i++) {
+    bool has_spoken = memcmp(hostile->prefix, none, sizeof none) != 0;
+    for (uint32_t i = 0; i < PACKETS_AT_ONCE && has_spoken; i++) {
         uint32_t to = (uint32_t)dice_below(&hostile->dice, world->broker_count);
         if (!world->brokers[to].node) continue;
         if (hostile->known[to] && dice_below(&hostile->dice, 4) != 0)

@@ -398,7 +398,7 @@ static void on_row(struct world *world, struct broker *broker, uint32_t identity
 
 /* One with a bad cable may well accuse others. */
 static void on_conduct(struct world *world, const struct broker *broker, const struct gossip_event *event) {
-    uint32_t identity = world_identity(world, &event->id);
+    uint32_t identity = sabotaged(world, broker, SABOTAGE_NAMED) ? 2 : world_identity(world, &event->id);
     if (identity < world->broker_count && event->trouble != MEMBER_TROUBLE_ACCUSES)
         world_break(world, "I13: %s says of %s: %s", broker->name, name_of(world, identity), event->text);
 }

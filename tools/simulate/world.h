@@ -98,7 +98,8 @@ enum sabotage {
     SABOTAGE_SPIN,      /* a tick does not move the deadline */
     SABOTAGE_DISAGREE,  /* a broker's table differs for good */
     SABOTAGE_RING,      /* a broker uses a key ring that nobody signed */
-    SABOTAGE_RING_BACK  /* or goes back to an earlier one */
+    SABOTAGE_RING_BACK, /* or goes back to an earlier one */
+    SABOTAGE_NAMED      /* an honest broker is named for what a hostile one did */
 };
 
 struct world {
@@ -217,7 +218,7 @@ void hostile_begin(struct world *world, struct broker *broker);
 void hostile_end(struct broker *broker);
 void hostile_act(struct world *world, struct broker *broker);
 /* What its own core sends, and what comes to it. */
-void hostile_speaks(struct world *world, struct broker *broker, const struct gossip_datagram *datagram);
+void hostile_speaks(struct world *world, struct broker *broker, struct gossip_datagram *datagram);
 void hostile_hears(struct broker *broker, const struct network_packet *packet);
 
 /* invariants.c */
