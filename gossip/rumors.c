@@ -4,6 +4,7 @@
 #include "gossip/verbs.h"
 
 #define FANOUT 3u
+#define FRESH_PART 4u /* of an interval */
 #define HAD_ENOUGH 2u
 #define PACKET_ENOUGH 900u /* bytes; the rest waits for the next interval */
 #define WRITTEN_MAX 64u
@@ -15,10 +16,14 @@ static uint32_t sends_for(const struct gossip *gossip) {
     return sends; /* 4 * ceil(log10(N + 1)) */
 }
 
-/* The first news after a pause goes on at once; rounds stay an interval apart. */
-static void soon(struct gossip *gossip) {
-    uint64_t due = gossip->last_rumor_ms + gossip->limits.rumor_interval_ms;
+/* The first news after a pause goes on at once. */
+static void after_last(struct gossip *gossip, uint64_t gap_ms) {
+    uint64_t due = gossip->last_rumor_ms + gap_ms;
     gossip->next_rumor_ms = earlier(gossip->next_rumor_ms, due > gossip->now_ms ? due : gossip->now_ms);
+}
+
+static void soon(struct gossip *gossip) {
+    after_last(gossip, gossip->limits.rumor_interval_ms);
 }
 
 void rumors_head(struct gossip *gossip, struct member *member) {
@@ -28,11 +33,15 @@ void rumors_head(struct gossip *gossip, struct member *member) {
     soon(gossip);
 }
 
+/* Of one that had nothing to tell it goes on soon. Of one that changes row after row the newest does in each round, and
+ * what is between is asked for once by each: faster rounds would tell everything several times. */
 void rumors_entry(struct gossip *gossip, struct member *member, bool known_widely) {
+    uint64_t interval_ms = gossip->limits.rumor_interval_ms;
+    bool first = member->rumor.entry_sends == 0;
     member->rumor.entry_sends = sends_for(gossip);
     member->rumor.entry_had = known_widely ? HAD_ENOUGH : 0;
     members_changed(gossip, member);
-    soon(gossip);
+    after_last(gossip, first ? interval_ms / FRESH_PART : interval_ms);
 }
 
 /* Rounds may just have begun, and whoever hears last of a death holds the dead alive longest. */

@@ -71,6 +71,27 @@ static void an_entry_takes_the_place_of_the_one_before_it(void **state) {
     net_free(net);
 }
 
+/* The round that told of one owner's entry does not hold up another's. */
+static void news_of_one_waits_for_no_round_of_others(void **state) {
+    (void)state;
+    struct net *net = settled(24, 74, 200);
+    uint64_t begun_ms, took_ms = 0;
+    for (int i = 0; i < 20; i++) {
+        char filter[16];
+        snprintf(filter, sizeof filter, "d/%d", i);
+        net_row(net, i, filter, true);
+        net_run(net, 30);
+        net_row(net, i + 1, filter, true);
+        begun_ms = net->now_ms;
+        assert_true(net_until(net, net_agreed, 3000));
+        took_ms += net->now_ms - begun_ms;
+        net_run(net, 5000);
+    }
+    print_message("24 brokers agree %d ms after the later of two changes\n", (int)took_ms / 20);
+    assert_in_range(took_ms / 20, 1, 300);
+    net_free(net);
+}
+
 struct cost {
     uint64_t idle;       /* bytes of comparisons of each broker in 10 s when all are equal */
     uint64_t difference; /* bytes of one comparison that finds something */
@@ -113,6 +134,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_everybody_has_is_soon_only_named_and_then_not_even_that),
         cmocka_unit_test(an_entry_takes_the_place_of_the_one_before_it),
+        cmocka_unit_test(news_of_one_waits_for_no_round_of_others),
         cmocka_unit_test(comparing_tables_costs_the_same_however_many_members_there_are),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
