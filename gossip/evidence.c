@@ -147,6 +147,9 @@ static void on_own_head(struct gossip *gossip, const struct head *head, const ui
         own_follow(gossip, head->epoch);
     else
         own_raise_epoch(gossip, head->epoch, direct ? &gossip->source : &head->address);
+    /* Where it is raised no more, a newer head says that two use the key. */
+    bool tied = head->epoch == self->epoch && head->incarnation == self->incarnation;
+    if (tied) own_say_again(gossip);
 }
 
 static void new_epoch(struct gossip *gossip, struct member *member, const struct head *head) {
@@ -253,7 +256,7 @@ static void check_head(struct gossip *gossip, struct member *member, const struc
 
 /* Until its key is known. When memory is short it is told again. */
 static void keep_waiting(struct member *member, const struct head *head, const uint8_t *bytes, size_t size) {
-    struct waiting_head *waiting = member->waiting_head;
+    struct copied_head *waiting = member->waiting_head;
     struct head before;
     if (!waiting) waiting = member->waiting_head = calloc(1, sizeof *waiting);
     if (!waiting) return;
@@ -287,7 +290,7 @@ void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size) 
 
 void evidence_take_waiting(struct gossip *gossip, struct member *member) {
     struct head head;
-    struct waiting_head *waiting = member->waiting_head;
+    struct copied_head *waiting = member->waiting_head;
     member->waiting_head = NULL;
     if (waiting && head_read(waiting->bytes, waiting->size, &head))
         check_head(gossip, member, &head, waiting->bytes, waiting->size, false);

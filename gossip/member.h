@@ -61,19 +61,20 @@ struct counted {
     struct version version;
 };
 
-struct waiting_head {
+struct copied_head {
     size_t size;
     uint8_t bytes[HEAD_SIZE_MAX];
 };
 
 /* two_states.c */
 struct two_states {
-    uint64_t epoch;       /* in which it has signed two, 0: in none; */
-    uint64_t incarnation; /* two heads with this one, or, if it is 0, */
-    uint64_t sequence;    /* two entries with this one */
-    uint64_t due_ms;      /* when it is asked again which one counts; 0: never */
-    uint64_t again_ms;    /* next time that something is done about it */
-    uint32_t asked;       /* times */
+    uint64_t epoch;            /* in which it has signed two, 0: in none; */
+    uint64_t incarnation;      /* two heads with this one, or, if it is 0, */
+    uint64_t sequence;         /* two entries with this one */
+    uint64_t due_ms;           /* when it is asked again which one counts; 0: never */
+    uint64_t again_ms;         /* next time that something is done about it */
+    uint32_t asked;            /* times */
+    struct copied_head *other; /* of the two, that we do not hold; or NULL */
 };
 
 /* Few have any. evidence.c: suspicion of a member, and by it. */
@@ -162,8 +163,8 @@ struct member {
     uint8_t refused_hash[8];
     uint64_t refused_event_ms, refused_told_ms, refused_us_ms; /* next allowed */
     uint64_t who_asked_ms;                                     /* next allowed */
-    const char *name;                  /* GOSSIP_NAME_MAX + 1 bytes, of who; empty when it is not known */
-    struct waiting_head *waiting_head; /* not checked yet, as its key is not known; NULL: none */
+    const char *name;                 /* GOSSIP_NAME_MAX + 1 bytes, of who; empty when it is not known */
+    struct copied_head *waiting_head; /* not checked yet, as its key is not known; NULL: none */
 
     uint64_t greeted_epoch;  /* receive.c: 0, or above the one that is known */
     struct trouble *trouble; /* NULL: none */

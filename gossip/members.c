@@ -289,7 +289,7 @@ void members_free(struct gossip *gossip) {
         statement_unref(quiet->awake->said);
         registry_unref(quiet->awake->registry);
         free(quiet->awake->waiting_head);
-        free(quiet->awake->trouble);
+        trouble_free(quiet->awake->trouble);
         free(quiet->awake);
     }
     while (members->spare) {

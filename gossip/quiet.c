@@ -68,7 +68,7 @@ struct member *quiet_rise(struct gossip *gossip, uint32_t number) {
 void quiet_drop(struct gossip *gossip, struct member *member) {
     struct members *members = &gossip->members;
     members_forget_recent(members, member);
-    free(member->trouble);
+    trouble_free(member->trouble);
     assert(member->timer.at == 0 && !member->waiting_head);
     struct awake last = members->awake[--members->awake_count];
     members->awake[member->awake_at] = last;

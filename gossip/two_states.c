@@ -46,8 +46,23 @@ static void tell(struct gossip *gossip, struct member *member, const struct mess
         tell_one(gossip, some[i], both);
 }
 
+void trouble_free(struct trouble *trouble) {
+    if (trouble) free(trouble->two_states.other);
+    free(trouble);
+}
+
 static bool is_known(const struct member *member) {
     return member_trouble(member)->two_states.epoch == member->epoch;
+}
+
+/* The owner is asked by both: of its own alone it would learn nothing. */
+static bool keep_other(struct two_states *known, const struct message *ours, const struct message *theirs) {
+    const struct message *other = compare(theirs->bytes, theirs->size, ours->bytes, ours->size) > 0 ? ours : theirs;
+    if (!known->other) known->other = malloc(sizeof *known->other);
+    if (!known->other) return false;
+    memcpy(known->other->bytes, other->bytes, other->size);
+    known->other->size = other->size;
+    return true;
 }
 
 /* True if something may be done about it. */
@@ -56,11 +71,16 @@ static bool note(struct gossip *gossip, struct member *member, const struct mess
     if (!member->trouble) member->trouble = calloc(1, sizeof *member->trouble);
     if (!member->trouble) return false;
     struct two_states *known = &member->trouble->two_states;
+    if (found->incarnation > 0 && !keep_other(known, ours, theirs)) return false;
     bool first = !is_known(member), may = gossip->now_ms >= known->again_ms;
     uint64_t again_ms = may ? gossip->now_ms + AGAIN_MS : known->again_ms;
     if (first && may) tell(gossip, member, (const struct message[]){*ours, *theirs});
-    if (first) *known = *found;
-    if (first) known->due_ms = gossip->now_ms + ASKED_MS;
+    if (first) {
+        struct copied_head *other = known->other;
+        *known = *found;
+        known->other = other;
+        known->due_ms = gossip->now_ms + ASKED_MS;
+    }
     known->epoch = member->epoch;
     known->again_ms = again_ms;
     members_changed(gossip, member);
@@ -83,6 +103,18 @@ uint64_t two_states_deadline_ms(const struct member *member) {
     return due_ms != 0 ? due_ms : NEVER;
 }
 
+static void ask(struct gossip *gossip, struct member *member, const struct two_states *known) {
+    const struct message head = evidence_head_of(member);
+    if (known->incarnation > 0) {
+        const struct message other = {.kind = MESSAGE_HEAD, .bytes = known->other->bytes, .size = known->other->size};
+        tell_one(gossip, member, (const struct message[]){head, other});
+        return;
+    }
+    const struct log_entry *held = registry_entry(member->registry, known->sequence);
+    const struct message which = held ? entry_of(held) : head;
+    send_one(gossip, member, &which);
+}
+
 void two_states_tick(struct gossip *gossip, struct member *member) {
     if (gossip->now_ms < two_states_deadline_ms(member)) return;
     struct two_states *known = &member->trouble->two_states;
@@ -95,9 +127,7 @@ void two_states_tick(struct gossip *gossip, struct member *member) {
     }
     known->asked += heard;
     known->due_ms = gossip->now_ms + ASKED_MS;
-    const struct log_entry *held = registry_entry(member->registry, known->sequence);
-    const struct message which = held ? entry_of(held) : evidence_head_of(member);
-    send_one(gossip, member, &which);
+    ask(gossip, member, known);
 }
 
 bool two_states_head_wins(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,

@@ -333,6 +333,7 @@ void two_states_on_entry(struct gossip *gossip, struct member *member, const str
                          const struct message *message);
 /* Has it not said since which one counts? */
 void two_states_tick(struct gossip *gossip, struct member *member);
+void trouble_free(struct trouble *trouble); /* NULL is nothing */
 uint64_t two_states_deadline_ms(const struct member *member);
 /* To the sender of the packet in hand, who holds as much of it, and something else. */
 void two_states_show(struct gossip *gossip, const struct member *member);

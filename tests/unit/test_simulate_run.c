@@ -99,7 +99,10 @@ static void each_invariant_notices_what_is_made_wrong(void **state) {
         static struct outcome outcome;
         make_calm(&plan);
         if (cases[i].sabotage == SABOTAGE_ADDRESS) plan.duration_us = 80 * AGENDA_S; /* it is borne for a while */
-        if (cases[i].sabotage == SABOTAGE_SIGNATURE) add(&plan, FAULT_HOSTILE, 5, 0);
+        if (cases[i].sabotage == SABOTAGE_SIGNATURE) {
+            add(&plan, FAULT_HOSTILE, 5, 0);
+            plan.load.change_us = 0; /* a log that a forged entry shortens would be noticed first */
+        }
         if (cases[i].sabotage == SABOTAGE_NAMED) add(&plan, FAULT_HOSTILE, 11, 0);
         if (cases[i].sabotage == SABOTAGE_HIDDEN) { /* somebody must be down */
             struct plan_fault *fault = plan_add_fault(&plan);
@@ -232,7 +235,7 @@ static void drawn_federations_with_all_faults_agree_in_the_end(void **state) {
 /* Found by drawn seeds, each of a kind that is cured: 134 a storm of heads, 13 and 795 a log that stayed full. */
 static void seeds_that_broke_once_do_not_again(void **state) {
     (void)state;
-    static const uint64_t seeds[] = {13, 94, 134, 212};
+    static const uint64_t seeds[] = {13, 94, 134, 212, 1713};
     static struct outcome outcome;
     for (size_t i = 0; i < sizeof seeds / sizeof *seeds; i++) {
         draw_and_run(seeds[i], &outcome);
