@@ -1,4 +1,4 @@
-/* Rumours: each interval to three random members, what is new about others. In full until two receivers had it already,
+/* Rumours: each interval to three members, what is new about others. In full until two receivers had it already,
  * then only its name and version; whoever lacks it asks. One slot per member, in its record: the newest takes the place
  * of the older. */
 #include "gossip/verbs.h"
@@ -138,10 +138,20 @@ static void tell(struct gossip *gossip, struct member *to) {
         if (written[i]) members_changed(gossip, written[i]); /* it may be done */
 }
 
+/* By chance alone one in some thousand rumours passes by somebody, who learns it by a comparison seconds later. So one
+ * of each round is the next or the previous in the ring of ids: whose neighbours know knows, too. */
+static struct member *pick_neighbour(struct gossip *gossip) {
+    if (!members_are_many(gossip)) return NULL;
+    gossip->rumor_ahead = !gossip->rumor_ahead;
+    struct member *neighbour = gossip->rumor_ahead ? members_successor(gossip) : members_predecessor(gossip);
+    return neighbour && carrier_reaches(gossip, neighbour) ? neighbour : NULL;
+}
+
 void rumors_tick(struct gossip *gossip) {
     if (gossip->now_ms < gossip->next_rumor_ms) return;
-    struct member *some[FANOUT];
-    size_t count = members_pick(gossip, some, FANOUT, NULL);
+    struct member *some[FANOUT], *neighbour = pick_neighbour(gossip);
+    size_t count = members_pick(gossip, some, neighbour ? FANOUT - 1 : FANOUT, neighbour);
+    if (neighbour) some[count++] = neighbour;
     for (size_t i = 0; i < count; i++)
         tell(gossip, some[i]);
     gossip->last_rumor_ms = gossip->now_ms;

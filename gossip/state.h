@@ -216,6 +216,7 @@ struct gossip {
     uint64_t next_rumor_ms, last_rumor_ms, next_sync_ms, next_rejoin_ms, dial_gap_ms;
     struct comparison comparison; /* digest.c */
     struct watch watch;
+    bool rumor_ahead;            /* rumors.c: which neighbour the last round went to */
     uint32_t awareness;          /* 0 is well; Lifeguard's local health */
     uint32_t relay_count;        /* in use */
     struct timers timers;        /* one for each member: the earliest of its deadlines */
