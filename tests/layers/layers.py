@@ -26,6 +26,7 @@ DOORS = {
     "daemon": {"node.h"},  # the node is what the simulator runs
     "tools": {"commands.h", "complain.h", "nearest.h", "options.h", "table.h"},
     "tools/simulate": {"dice.h"},  # both simulators draw with the same dice
+    "tests/hostile": {"attacks.h"},
 }
 # Files that may look behind a door, and why: they play brokers that do not behave, and write packets by hand, or explain them.
 BEHIND_DOORS = {
@@ -42,7 +43,7 @@ USES = {
     "daemon": ("broker", "gossip", "auth"),
     "tools": ("broker", "gossip", "auth"),
     "tools/simulate": ("gossip", "auth", "tools"),  # auth: the steps by which an admin changes the gossip key
-    "tests/sim": ("broker", "gossip", "auth", "daemon", "tools/simulate"),
+    "tests/sim": ("broker", "gossip", "auth", "daemon", "tools/simulate", "tests/hostile"),
 }
 # The only edge between cores.
 SHARED = {"broker/topic.h"}
