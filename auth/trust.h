@@ -15,7 +15,9 @@ struct auth_trust {
 struct auth_verdict {
     bool allowed;
     uint8_t id[16]; /* first bytes of the thumbprint */
-    char name[64];  /* the token's subject */
+    /* The token's subject. Refused: the same if all but the time is good, else with '?' behind it, since only the token
+     * itself says so; empty if there is none. */
+    char name[64];
     uint64_t valid_for_ms;
     char reason[160];
 };

@@ -47,14 +47,15 @@ static void write_metrics(const struct server *server, struct text *body) {
     const struct broker *broker = node_broker(server->node);
     struct gossip_counters gossip;
     struct store_state store;
-    struct member_info troubled[TROUBLED_MAX];
+    struct troubled troubled[TROUBLED_MAX];
     char reason[SERVER_REASON_MAX];
     struct metrics metrics = {.version = HOBNOB_VERSION,
                               .name = server->config->name,
                               .uptime_ms = server_now_ms(server) - server->started_ms,
                               .ready = server_serves(server, reason),
                               .log_suppressed = log_suppressed(server->log),
-                              .turns = server->turns.counters};
+                              .turns = server->turns.counters,
+                              .token_ends_s = server->identity->token_ends_s};
     int64_t from_s;
     if (server->certificates != NULL)
         tls_certificates_dates(server->certificates, &from_s, &metrics.certificate_ends_s);
@@ -71,9 +72,10 @@ static void write_metrics(const struct server *server, struct text *body) {
     if (server->web != NULL) web_read_counters(server->web, &metrics.web);
     if (node_gossip(server->node) != NULL) {
         gossip_read_counters(node_gossip(server->node), &gossip);
+        gossip.members_in_trouble = trouble_count(server, gossip.members_in_trouble);
         metrics.gossip = &gossip;
         metrics.troubled = troubled;
-        metrics.troubled_count = trouble_list(node_gossip(server->node), server_now_ms(server), troubled, TROUBLED_MAX);
+        metrics.troubled_count = trouble_list(server, troubled, TROUBLED_MAX);
     }
     if (storing_read_state(server->storing, &store)) metrics.store = &store;
     metrics_write(&metrics, body);

@@ -90,8 +90,8 @@ static bool member_at(const struct server *server, size_t index, struct member_i
     return true;
 }
 
-static json_t *trouble(const struct member_info *info) {
-    const char *name = trouble_name(info->trouble);
+static json_t *trouble(const struct server *server, const struct member_info *info) {
+    const char *name = trouble_of(server, info);
     return name == NULL ? json_null() : json_string(name);
 }
 
@@ -119,7 +119,7 @@ static void write_members(const struct server *server, struct table *table) {
                           state_name(info.state), "address", address_json(&info.address), "way", way(&info), "epoch",
                           number(info.epoch), "rows", (int)info.rows, "heard_ms_ago",
                           never ? json_null() : number(info.self ? 0 : info.heard_ms_ago), "ring", number(info.ring),
-                          "ring_mark", ring_mark(&info), "trouble", trouble(&info), "self", info.self));
+                          "ring_mark", ring_mark(&info), "trouble", trouble(server, &info), "self", info.self));
     }
 }
 
@@ -182,7 +182,10 @@ static void write_status(const struct server *server, struct text *out) {
     char hash[17] = "", reason[SERVER_REASON_MAX];
     broker_read_counters(node_broker(server->node), &broker);
     broker_read_peering_counters(node_broker(server->node), &peering);
-    if (gossip != NULL) gossip_read_counters(gossip, &counters);
+    if (gossip != NULL) {
+        gossip_read_counters(gossip, &counters);
+        counters.members_in_trouble = trouble_count(server, counters.members_in_trouble);
+    }
     if (!member_at(server, 0, &self)) own_member(server, &self);
     snprintf(hash, sizeof hash, "%016" PRIx64, gossip != NULL ? gossip_table_hash(gossip) : 0);
     add_json(out, json_pack("{s:{s:s, s:o, s:s, s:o, s:o, s:b, s:o, s:o, s:o, s:o, s:o, s:{s:o, s:o, s:o, s:o}, "

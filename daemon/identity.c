@@ -220,6 +220,12 @@ static void read_token(struct identity *identity, const struct config *config, s
     }
     identity->token = text;
     identity->token_size = size;
+    struct auth_claims claims;
+    char reason[160];
+    if (auth_token_decode(text, size, &claims, reason) != AUTH_OK) return; /* check_token() says why */
+    identity->token_from_s = claims.not_before_s != 0 ? claims.not_before_s : claims.issued_at_s;
+    identity->token_ends_s = claims.expires_at_s;
+    auth_claims_deinit(&claims);
 }
 
 /* Said first, since with a token that was taken from another broker's folder nothing else fits either. */

@@ -12,7 +12,8 @@ struct identity {
     size_t issuer_count;
     char *token; /* without surrounding white space, with a final zero */
     size_t token_size;
-    struct auth_ring ring; /* the gossip keys in use: those of the ring below, if there is one */
+    int64_t token_from_s, token_ends_s; /* as it says, seconds since 1970; 0 for a token that cannot be read */
+    struct auth_ring ring;              /* the gossip keys in use: those of the ring below, if there is one */
     /* The signed key ring: the one kept in data_dir, or that of federation.gossip_key if that is a later one. */
     char ring_text[AUTH_SIGNED_RING_MAX + 1]; /* empty: plain keys */
     uint64_t ring_number;

@@ -3,8 +3,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "daemon/trouble.h"
-
 #define COUNTER "counter"
 #define GAUGE "gauge"
 
@@ -279,13 +277,13 @@ static void write_troubled(const struct metrics *metrics, struct text *out) {
     if (metrics->troubled_count == 0) return;
     head(out, "hobnob_member_in_trouble", GAUGE, "Always 1; a member in trouble, as hobnob members shows it.");
     for (size_t i = 0; i < metrics->troubled_count; i++) {
-        const struct member_info *member = &metrics->troubled[i];
+        const struct member_info *member = &metrics->troubled[i].member;
         text_add(out, "hobnob_member_in_trouble{member=\"");
         write_label(member->name, out);
         text_add(out, "\",id=\"");
         for (size_t k = 0; k < sizeof member->id.bytes; k++)
             text_add(out, "%02x", member->id.bytes[k]);
-        text_add(out, "\",trouble=\"%s\"} 1\n", trouble_name(member->trouble));
+        text_add(out, "\",trouble=\"%s\"} 1\n", metrics->troubled[i].trouble);
     }
 }
 
@@ -404,6 +402,10 @@ void metrics_write(const struct metrics *metrics, struct text *out) {
     if (metrics->certificate_ends_s != 0) {
         head(out, "hobnob_tls_certificate_expires_seconds", GAUGE, "When tls.cert expires, in seconds since 1970.");
         text_add(out, "hobnob_tls_certificate_expires_seconds %" PRIi64 "\n", metrics->certificate_ends_s);
+    }
+    if (metrics->token_ends_s != 0) {
+        head(out, "hobnob_token_expires_seconds", GAUGE, "When this broker's token expires, in seconds since 1970.");
+        text_add(out, "hobnob_token_expires_seconds %" PRIi64 "\n", metrics->token_ends_s);
     }
     head(out, "hobnob_log_suppressed_total", COUNTER,
          "Log lines left out since their event had used up its allowance.");

@@ -11,6 +11,7 @@
 #include "daemon/memory.h"
 #include "daemon/store.h"
 #include "daemon/text.h"
+#include "daemon/trouble.h"
 #include "daemon/turns.h"
 #include "daemon/web.h"
 #include "gossip/gossip.h"
@@ -21,6 +22,7 @@ struct metrics {
     const char *version, *name; /* of this broker */
     uint64_t uptime_ms;
     int64_t certificate_ends_s; /* seconds since 1970; 0 without tls.cert */
+    int64_t token_ends_s;       /* the same; 0 for a broker alone */
     bool ready;
     uint64_t log_suppressed;
     struct memory_state memory;
@@ -33,7 +35,7 @@ struct metrics {
     const struct gossip_counters *gossip; /* NULL for a broker alone: its metrics are left out */
     const struct link_info *links;        /* one per peer; the label is the name, or the id while it has none */
     size_t link_count;
-    const struct member_info *troubled; /* members with a trouble */
+    const struct troubled *troubled; /* members with a trouble */
     size_t troubled_count;
 };
 

@@ -150,6 +150,16 @@ static void on_believes_us(struct node *node, const struct member_id *id) {
     if (refusing != NULL) refusing->until_ms = 0;
 }
 
+bool node_is_refused(const struct node *node, uint64_t now_ms) {
+    struct member_info info;
+    for (size_t i = 0; node->gossip != NULL && i < NODE_REFUSING_MAX; i++)
+        if (node->refusing[i].until_ms > now_ms &&
+            gossip_member_find(node->gossip, now_ms, &node->refusing[i].id, &info) && info.state != MEMBER_UNVERIFIED &&
+            info.trouble != MEMBER_TROUBLE_TOKEN)
+            return true;
+    return false;
+}
+
 static void on_ring(struct node *node) {
     const uint8_t *text;
     size_t size;

@@ -94,6 +94,9 @@ bool node_store(struct node *node);
 /* The records up to this number are on the disk. Pumps. */
 void node_durable(struct node *node, uint64_t now_ms, uint64_t number);
 
+/* A broker that we believe has said of late that it refuses our token. */
+bool node_is_refused(const struct node *node, uint64_t now_ms);
+
 /* Leaves in order: tells the federation, ends clients and links. node_left() is true once done. */
 void node_leave(struct node *node, uint64_t now_ms);
 bool node_left(const struct node *node);

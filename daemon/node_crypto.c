@@ -89,7 +89,7 @@ static void link_who_is(void *context, const uint8_t key_thumbprint[32], const u
     auth_trust_check(&node->trust, key_thumbprint, (const char *)token, token_size, &verdict);
     *answer = (struct peer_answer){.allowed = verdict.allowed, .valid_for_ms = verdict.valid_for_ms};
     memcpy(answer->id.bytes, verdict.id, sizeof(answer->id.bytes));
-    snprintf(answer->name, sizeof(answer->name), "%s", verdict.name);
+    if (answer->allowed) snprintf(answer->name, sizeof(answer->name), "%s", verdict.name);
     if (answer->allowed && node->gossip != NULL) {
         struct member_id id;
         memcpy(id.bytes, verdict.id, sizeof(id.bytes));

@@ -182,15 +182,20 @@ static void tell_if_alone(struct server *server) {
              ALONE_MS / 1000, counters.unsealed);
 }
 
-/* Nobody who is connected notices, and nobody else gets in. */
+/* Of the certificate and of our token: nobody who is connected notices. */
 static void tell_if_expiring(struct server *server) {
     const int64_t passed_ms = server->wall_told_ms - server->looked_ms;
+    const struct identity *identity = server->identity;
     char text[EXPIRY_TEXT_MAX];
     int64_t from_s, to_s;
+    if (identity->token_fault[0] == '\0' && /* else it was said at the start */
+        expiry_due(&server->token_expiry, EXPIRY_TOKEN, identity->token_from_s, identity->token_ends_s,
+                   server->wall_told_ms / 1000, text))
+        log_text(server->log, LOG_LEVEL_WARNING, "token", "%s", text);
     if (server->certificates == NULL || (passed_ms >= 0 && passed_ms < EXPIRY_EVERY_MS)) return;
     server->looked_ms = server->wall_told_ms;
     tls_certificates_dates(server->certificates, &from_s, &to_s);
-    if (expiry_due(&server->expiry, from_s, to_s, server->wall_told_ms / 1000, text))
+    if (expiry_due(&server->expiry, EXPIRY_CERTIFICATE, from_s, to_s, server->wall_told_ms / 1000, text))
         log_text(server->log, LOG_LEVEL_WARNING, "certificate", "%s", text);
 }
 

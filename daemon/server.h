@@ -70,7 +70,7 @@ struct server {
     bool alone_told;      /* that nobody has answered since the start, or that it need not be said */
     int64_t wall_told_ms; /* the last reading that the node was given */
     int64_t looked_ms;    /* when the dates of the certificate were looked at, by that clock */
-    struct expiry expiry;
+    struct expiry expiry, token_expiry;
 };
 
 /* The loop's time: monotonic milliseconds, the same throughout one turn of the loop. */

@@ -54,7 +54,7 @@ struct gossip_ring {
 
 struct gossip_who {
     bool allowed;
-    char name[GOSSIP_NAME_MAX + 1]; /* the token's subject */
+    char name[GOSSIP_NAME_MAX + 1]; /* the token's subject; when not allowed what it is called in listings, if at all */
     uint64_t valid_for_ms;          /* until the token expires; UINT64_MAX never */
     char reason[160];               /* when not allowed: what is wrong and what to do */
 };

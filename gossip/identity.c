@@ -131,11 +131,9 @@ static void accept(struct gossip *gossip, struct member *member, struct who *who
 
 /* What it would be called, for the listing. */
 static void keep_name(struct gossip *gossip, struct member *member, const struct message *message, const char *name) {
-    struct who *who = who_new(gossip->shared, &member->id, message->key, name, message->bytes, message->size);
+    struct who *who = who_new(gossip->shared, &member->id, message->key, name, message->bytes, 0);
     if (!who) return;
     member_set_who(member, who);
-    member->token = NULL;
-    member->token_size = 0;
 }
 
 void identity_on_token(struct gossip *gossip, const struct message *message) {
@@ -165,6 +163,8 @@ void identity_on_token(struct gossip *gossip, const struct message *message) {
         who.allowed = false;
     }
     if (!who.allowed || who.valid_for_ms == 0) {
+        /* Who has been a member keeps the name that it had then. */
+        if (!member->name_taken && !member->has_key && who.name[0]) keep_name(gossip, member, message, who.name);
         refuse(gossip, member, digest, &who);
         tell_refused(gossip, member, who.reason);
         return;

@@ -25,8 +25,9 @@ int command_members(int argc, char **argv) {
         "heard is how long ago. An id is shown by its first 8 digits; --json has all, and the mark of its key ring. "
         "ring is the number of the gossip key ring that a broker uses, 0 for the keys of its configuration; trouble "
         "is a token that is refused, a name that another key has, a key in use by two, another gossip key, or what one "
-        "did in the last ten minutes: it breaks the rules, is over our limits, or accuses others that answer us. The "
-        "log says more.",
+        "did in the last ten minutes: it breaks the rules, is over our limits, or accuses others that answer us; of "
+        "the one asked also a token that expired, is refused by others, or ends soon: in the last tenth of its life. "
+        "A name with ? is what a refused token says, and nobody vouches for it. The log says more.",
         "no members: this broker has no listen.peers",
         columns,
         sizeof columns / sizeof *columns,

@@ -52,6 +52,7 @@ struct node {
     struct broker broker;
     size_t registry_rows; /* that gossip_walk_rows makes up */
     bool alone;           /* no gossip */
+    bool refused;         /* by others */
 };
 
 static inline struct fake_end *fake_end(struct broker *broker, broker_handle handle) {
@@ -279,6 +280,11 @@ struct broker *node_broker(struct node *node) {
 
 struct gossip *node_gossip(struct node *node) {
     return node->alone ? NULL : (void *)node;
+}
+
+bool node_is_refused(const struct node *node, uint64_t now_ms) {
+    (void)now_ms;
+    return node->refused;
 }
 
 void node_tell_rows(struct node *node, uint64_t now_ms) {

@@ -125,6 +125,7 @@ static inline void net_who_is(void *context, const uint8_t public_key[GOSSIP_PUB
     bool bound = slash && atoi(slash + 1) == public_key[1];
     if (!bound || strncmp(text, "bad", 3) == 0 || (identity->allow && !identity->allow(text))) {
         snprintf(who->reason, sizeof who->reason, "the token of %.40s is not good here; mint another", text);
+        snprintf(who->name, sizeof who->name, "%.*s?", slash && slash < text + 62 ? (int)(slash - text) : 0, text);
         return;
     }
     *slash = '\0';

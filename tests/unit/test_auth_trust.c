@@ -55,9 +55,10 @@ static struct auth_verdict ask(const struct auth_trust *trust, const struct auth
     return by_thumbprint;
 }
 
-static void assert_denied(const struct auth_verdict *verdict, const char *words) {
+/* name: what the token says, with '?' where nobody vouches for it. */
+static void assert_denied(const struct auth_verdict *verdict, const char *name, const char *words) {
     assert_false(verdict->allowed);
-    assert_string_equal(verdict->name, "");
+    assert_string_equal(verdict->name, name);
     assert_true(verdict->valid_for_ms == 0);
     if (strstr(verdict->reason, words) == NULL) fail_msg("%s", verdict->reason);
 }
@@ -74,24 +75,24 @@ static void holder_of_the_bound_key_is_a_broker(void **state) {
 static void stolen_token_without_its_key_is_useless(void **state) {
     struct world *world = *state;
     struct auth_verdict verdict = ask(&world->trust, world->thief, fixture_minted(world->issuer, world->peer));
-    assert_denied(&verdict, "token of edge-4 is bound to another key: ");
+    assert_denied(&verdict, "edge-4?", "token of edge-4 is bound to another key: ");
 }
 
 static void other_issuer_makes_no_broker(void **state) {
     struct world *world = *state;
     struct auth_verdict verdict = ask(&world->trust, world->peer, fixture_minted(world->stranger, world->peer));
-    assert_denied(&verdict, "not one of the 1 trusted here");
+    assert_denied(&verdict, "edge-4?", "not one of the 1 trusted here");
     /* Nor does a token that claims our issuer and is signed by a stranger. */
     char *claims = fixture_claims(world->issuer, world->peer, "");
     verdict = ask(&world->trust, world->peer, fixture_signed(FIXTURE_HEADER, claims, world->stranger));
-    assert_denied(&verdict, "changed after it was signed");
+    assert_denied(&verdict, "edge-4?", "changed after it was signed");
     free(claims);
 }
 
 static void broker_cannot_sign_a_token_for_itself(void **state) {
     struct world *world = *state;
     struct auth_verdict verdict = ask(&world->trust, world->peer, fixture_minted(world->peer, world->peer));
-    assert_denied(&verdict, "not one of the 1 trusted here");
+    assert_denied(&verdict, "edge-4?", "not one of the 1 trusted here");
 }
 
 static void right_ends_with_the_token(void **state) {
@@ -103,7 +104,22 @@ static void right_ends_with_the_token(void **state) {
     assert_int_equal(verdict.valid_for_ms, 1000);
     later.wall_s = FIXTURE_NOW + 2 * 7200;
     verdict = ask(&later, world->peer, fixture_minted(world->issuer, world->peer));
-    assert_denied(&verdict, "token of edge-4 expired 2 h ago: mint a new one with hobnob token mint");
+    assert_denied(&verdict, "edge-4", "token of edge-4 expired 2 h ago: mint a new one with hobnob token mint");
+}
+
+/* Who shows a token that is over names its holder only with the holder's key and under an issuer that we believe. */
+static void name_of_a_token_that_is_over_is_vouched_for_only_if_all_else_is_good(void **state) {
+    struct world *world = *state;
+    struct auth_trust later = world->trust;
+    later.wall_s = FIXTURE_NOW + 2 * 7200;
+    struct auth_verdict verdict = ask(&later, world->thief, fixture_minted(world->issuer, world->peer));
+    assert_denied(&verdict, "edge-4?", "expired");
+    verdict = ask(&later, world->peer, fixture_minted(world->stranger, world->peer));
+    assert_denied(&verdict, "edge-4?", "not one of the 1 trusted here");
+    char *claims = fixture_claims(world->issuer, world->peer, "");
+    verdict = ask(&later, world->peer, fixture_signed(FIXTURE_HEADER, claims, world->stranger));
+    assert_denied(&verdict, "edge-4?", "changed after it was signed");
+    free(claims);
 }
 
 static void client_token_makes_no_broker(void **state) {
@@ -122,18 +138,18 @@ static void client_token_makes_no_broker(void **state) {
         auth_key_thumbprint(world->peer, claims.key_thumbprint);
         assert_int_equal(auth_token_mint(&claims, world->issuer, entropy, &token), AUTH_OK);
         struct auth_verdict verdict = ask(&world->trust, world->peer, token);
-        assert_denied(&verdict, "is not for use as hobnob:broker");
+        assert_denied(&verdict, "phone?", "is not for use as hobnob:broker");
     }
 }
 
 static void no_token_and_no_issuer_are_refused(void **state) {
     struct world *world = *state;
     struct auth_verdict verdict = ask(&world->trust, world->peer, calloc(1, 1));
-    assert_denied(&verdict, "there is no token");
+    assert_denied(&verdict, "", "there is no token");
     struct auth_trust alone = world->trust;
     alone.issuer_count = 0;
     verdict = ask(&alone, world->peer, fixture_minted(world->issuer, world->peer));
-    assert_denied(&verdict, "not one of the 0 trusted here");
+    assert_denied(&verdict, "edge-4?", "not one of the 0 trusted here");
 }
 
 static void compressed_point_is_refused(void **state) {
@@ -144,7 +160,7 @@ static void compressed_point_is_refused(void **state) {
     auth_key_point(world->peer, point);
     point[0] = 2;
     auth_trust_check_point(&world->trust, point, token, strlen(token), &verdict);
-    assert_denied(&verdict, "not an uncompressed point");
+    assert_denied(&verdict, "", "not an uncompressed point");
     free(token);
 }
 
@@ -155,6 +171,7 @@ int main(void) {
         cmocka_unit_test(other_issuer_makes_no_broker),
         cmocka_unit_test(broker_cannot_sign_a_token_for_itself),
         cmocka_unit_test(right_ends_with_the_token),
+        cmocka_unit_test(name_of_a_token_that_is_over_is_vouched_for_only_if_all_else_is_good),
         cmocka_unit_test(client_token_makes_no_broker),
         cmocka_unit_test(no_token_and_no_issuer_are_refused),
         cmocka_unit_test(compressed_point_is_refused),

@@ -209,6 +209,50 @@ static void members_and_status_have_the_promised_fields(void **state) {
     text_deinit(&text);
 }
 
+static bool says(struct site *site, const char *path, const char *piece) {
+    struct text text = {0};
+    const char *type = NULL;
+    assert_int_equal(admin_respond(&site->fake.server, path, strlen(path), &text, &type), ADMIN_OK);
+    text_append(&text, "", 1);
+    const bool found = strstr(text.bytes, piece) != NULL;
+    text_deinit(&text);
+    return found;
+}
+
+static void own_row_tells_what_is_wrong_with_the_token(void **state) {
+    struct site *site = *state;
+    struct identity *identity = &site->fake.identity;
+    static const struct {
+        int64_t now_s;
+        bool fault, refused;
+        const char *trouble;
+    } cases[] = {{1899, false, false, NULL},
+                 {1900, false, false, "token ends soon"},
+                 {1900, false, true, "refused by others"},
+                 {1899, false, true, "refused by others"},
+                 {1899, true, true, "token refused"},
+                 {2000, false, false, "token ends soon"},
+                 {2001, true, true, "token expired"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char row[64], sample[160];
+        const char *trouble = cases[i].trouble;
+        identity->token_from_s = 1000;
+        identity->token_ends_s = 2000;
+        snprintf(identity->token_fault, sizeof identity->token_fault, "%s", cases[i].fault ? "no good" : "");
+        site->fake.node.refused = cases[i].refused;
+        site->fake.server.wall_told_ms = cases[i].now_s * 1000;
+        snprintf(row, sizeof row, "\"trouble\":\"%s\",\"self\":true", trouble != NULL ? trouble : "");
+        snprintf(sample, sizeof sample, "hobnob_member_in_trouble{member=\"edge-1\",id=\"ab%030d\",trouble=\"%s\"} 1\n",
+                 0, trouble != NULL ? trouble : "");
+        assert_int_equal(says(site, "/api/v1/members", row), trouble != NULL);
+        assert_int_equal(says(site, "/metrics", sample), trouble != NULL);
+        assert_int_equal(says(site, "/metrics", "hobnob_gossip_members_in_trouble 1\n"), trouble != NULL);
+        assert_int_equal(says(site, "/api/v1/status", "\"in_trouble\":1"), trouble != NULL);
+        assert_true(says(site, "/metrics", "hobnob_token_expires_seconds 2000\n"));
+        assert_true(says(site, "/api/v1/members", "\"trouble\":null,\"self\":false")); /* the other's */
+    }
+}
+
 static void broker_alone_is_its_only_member(void **state) {
     uv_loop_t loop;
     struct fake_server fake;
@@ -353,6 +397,7 @@ int main(void) {
         TEST(requests_one_after_the_other_share_a_connection),
         TEST(table_of_many_megabytes_arrives_whole),
         TEST(members_and_status_have_the_promised_fields),
+        TEST(own_row_tells_what_is_wrong_with_the_token),
         cmocka_unit_test(broker_alone_is_its_only_member),
         cmocka_unit_test(only_names_of_this_host_are_ours),
         TEST(port_in_use_is_an_error_with_a_remedy),

@@ -16,7 +16,12 @@ static void who_has_a_refused_token_gets_no_rows_and_both_sides_say_so(void **st
     net_row(net, 0, "secret/#", true);
     net_run(net, 30000);
     for (int i = 0; i < 2; i++) {
+        struct member_info info;
+        struct member_id id = net_id(net, 2);
         assert_int_equal(net->nodes[i].sees[2], MEMBER_UNVERIFIED);
+        assert_true(gossip_member_find(net->nodes[i].gossip, net->now_ms, &id, &info));
+        assert_string_equal(info.name, "bad?"); /* as its token says */
+        assert_int_equal(info.trouble, MEMBER_TROUBLE_TOKEN);
         assert_false(net_has_row(net, i, 2, "stolen/#"));
         assert_int_equal(net->nodes[i].event_count[GOSSIP_REFUSED], 1);
         assert_non_null(strstr(net->nodes[i].last_text, "mint another"));
@@ -44,6 +49,11 @@ static void a_token_is_good_only_for_the_key_it_is_bound_to(void **state) {
     net_free(net);
 }
 
+static bool allow_none(const char *token) {
+    (void)token;
+    return false;
+}
+
 static bool edge_2_is_down(struct net *net) {
     return net->nodes[0].sees[1] == MEMBER_DOWN;
 }
@@ -62,6 +72,15 @@ static void an_expired_token_takes_the_rights_away_and_a_new_one_gives_them_back
     assert_true(net_until(net, edge_2_is_down, 25000));
     assert_true(net->now_ms - start > 15000);
     assert_false(net_has_row(net, 0, 1, "a/#"));
+    /* The old one is refused now, and the name stays. */
+    struct member_info info;
+    struct member_id id = net_id(net, 1);
+    net->nodes[0].identity.allow = allow_none;
+    net_run(net, 5000);
+    assert_true(gossip_member_find(net->nodes[0].gossip, net->now_ms, &id, &info));
+    assert_string_equal(info.name, "edge-2");
+    assert_int_equal(info.trouble, MEMBER_TROUBLE_TOKEN);
+    net->nodes[0].identity.allow = NULL;
     assert_int_equal(gossip_set_token(net->nodes[1].gossip, net->now_ms, (const uint8_t *)"edge-2-new/2", 12), 0);
     net->nodes[0].identity.valid_for_ms = 0;
     assert_true(net_until(net, net_agreed, 10000));
