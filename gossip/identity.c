@@ -106,6 +106,15 @@ static void refuse(struct gossip *gossip, struct member *member, const uint8_t h
     }
 }
 
+/* An earlier token of a member whose present one is good, brought by others: it is no trouble of the member's. */
+static void pass_over(struct gossip *gossip, struct member *member, const uint8_t hash[8]) {
+    receive_may(gossip, ALLOW_REFUSED, 1);
+    memcpy(member->refused_hash, hash, 8);
+    member->refused_event_ms = gossip->now_ms + REFUSED_AGAIN_MS;
+    members_changed(gossip, member);
+    gossip->counters.refused_token++;
+}
+
 /* Only to itself, and as its reply: within what its address may be sent. */
 static void tell_refused(struct gossip *gossip, struct member *member, const char *reason) {
     if (member != gossip->sender || gossip->now_ms < member->refused_told_ms) return;
@@ -142,13 +151,18 @@ void identity_on_token(struct gossip *gossip, const struct message *message) {
         id_equal(&id, &gossip->self->id))
         return;
     struct member *member = members_make(gossip, &id);
-    if (!member || (member->known && member->token_size == message->size &&
-                    memcmp(member->token, message->bytes, message->size) == 0))
+    if (!member) return;
+    bool own_word = member == gossip->sender && gossip->authentic;
+    if (member->known && member->token_size == message->size &&
+        memcmp(member->token, message->bytes, message->size) == 0) {
+        if (own_word) member->refused = member->name_taken = false; /* it has gone back to this one */
         return;
+    }
     uint8_t digest[32];
     gossip->crypto.sha256(gossip->crypto.context, message->bytes, message->size, digest);
     struct gossip_who who = {0};
-    bool same = member->refused && memcmp(member->refused_hash, digest, 8) == 0;
+    bool passed_over = member->known && gossip->now_ms < member->refused_event_ms;
+    bool same = (member->refused || passed_over) && memcmp(member->refused_hash, digest, 8) == 0;
     if (same && !(member->name_taken && names_free(gossip, member->name, &id))) {
         tell_refused(gossip, member, "your token was refused before, and is the same");
         return;
@@ -156,7 +170,12 @@ void identity_on_token(struct gossip *gossip, const struct message *message) {
     if (!may_judge(gossip)) return;
     gossip->crypto.who_is(gossip->crypto.context, message->key, message->bytes, message->size, &who);
     who.reason[sizeof who.reason - 1] = who.name[GOSSIP_NAME_MAX] = '\0';
-    member->name_taken = who.allowed && !names_check(gossip, &id, who.name, who.reason);
+    bool name_taken = who.allowed && !names_check(gossip, &id, who.name, who.reason);
+    if (member->known && !own_word && (name_taken || !who.allowed || who.valid_for_ms == 0)) {
+        pass_over(gossip, member, digest);
+        return;
+    }
+    member->name_taken = name_taken;
     if (member->name_taken) {
         if (!member->known) keep_name(gossip, member, message, who.name);
         gossip->counters.names_refused++;

@@ -88,6 +88,43 @@ static void an_expired_token_takes_the_rights_away_and_a_new_one_gives_them_back
     net_free(net);
 }
 
+/* Who was put out of the federation still has everybody's earlier tokens, and brings them. */
+static void an_earlier_token_that_others_bring_is_no_trouble(void **state) {
+    (void)state;
+    struct net *net = net_new_running(2, 66);
+    struct member_id id = net_id(net, 1);
+    struct member_info info;
+    struct gossip_counters counters;
+    struct forger forger =
+        forger_new(net, 0, 1, &(struct gossip_address){.family = 4, .ip = {192, 0, 2, 9}, .port = 9});
+    struct message token = {
+        .kind = MESSAGE_TOKEN, .key = net->nodes[1].identity.public_key, .bytes = (const uint8_t *)"bad/2", .size = 5};
+    uint64_t questions = net->nodes[0].identity.questions;
+    for (int i = 0; i < 20; i++) {
+        forger_say(&forger, &token);
+        net_run(net, 1000);
+        assert_true(gossip_member_find(net->nodes[0].gossip, net->now_ms, &id, &info));
+        assert_int_equal(info.state, MEMBER_ALIVE);
+        assert_int_equal(info.trouble, MEMBER_TROUBLE_NONE);
+    }
+    assert_int_equal(net->nodes[0].identity.questions, questions + 1); /* once a minute */
+    gossip_read_counters(net->nodes[0].gossip, &counters);
+    assert_int_equal(counters.refused_token, 1);
+    assert_int_equal(net->nodes[0].event_count[GOSSIP_REFUSED], 0);
+    /* Its own word is another matter. */
+    net_run(net, 60000);
+    assert_int_equal(gossip_set_token(net->nodes[1].gossip, net->now_ms, (const uint8_t *)"bad/2", 5), 0);
+    net_run(net, 5000);
+    assert_true(gossip_member_find(net->nodes[0].gossip, net->now_ms, &id, &info));
+    assert_int_equal(info.trouble, MEMBER_TROUBLE_TOKEN);
+    assert_int_equal(net->nodes[0].event_count[GOSSIP_REFUSED], 1);
+    assert_int_equal(gossip_set_token(net->nodes[1].gossip, net->now_ms, (const uint8_t *)"edge-2/2", 8), 0);
+    net_run(net, 5000);
+    assert_true(gossip_member_find(net->nodes[0].gossip, net->now_ms, &id, &info));
+    assert_int_equal(info.trouble, MEMBER_TROUBLE_NONE);
+    net_free(net);
+}
+
 static void a_token_renewed_in_time_is_not_noticed_by_anybody(void **state) {
     (void)state;
     struct net *net = net_new(2, 64);
@@ -447,6 +484,7 @@ int main(void) {
         cmocka_unit_test(who_has_a_refused_token_gets_no_rows_and_both_sides_say_so),
         cmocka_unit_test(a_token_is_good_only_for_the_key_it_is_bound_to),
         cmocka_unit_test(an_expired_token_takes_the_rights_away_and_a_new_one_gives_them_back),
+        cmocka_unit_test(an_earlier_token_that_others_bring_is_no_trouble),
         cmocka_unit_test(a_token_renewed_in_time_is_not_noticed_by_anybody),
         cmocka_unit_test(a_broker_that_lost_its_epoch_is_told_and_goes_on_above_it),
         cmocka_unit_test(the_same_epoch_again_is_noticed_too),
