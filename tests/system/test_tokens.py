@@ -25,7 +25,7 @@ class Tokens(SystemTest):
     def shown(self, broker, name, trouble):
         """By the table, the status and the metrics of this broker."""
         try:
-            wait_until(f"{broker.name} shows that {name} is in trouble: {trouble}", lambda: self.troubles(broker) == {name: trouble}, 60)
+            wait_until(f"{broker.name} shows that {name} is in trouble: {trouble}", lambda: self.troubles(broker) == {name: trouble}, 30)
         except AssertionError as error:
             raise AssertionError(f"{error}; it shows {self.troubles(broker)}") from None
         row = next(line for line in hobnob("members", "--admin", broker.admin).stdout.splitlines() if trouble in line)
