@@ -60,6 +60,13 @@ void event_rows_all(struct gossip *gossip, struct member *member) {
         event_row(&context, row.kind, row.filter, row.size, true);
 }
 
+/* It may have said so before it was visible, or before it was down, when the caller had no use for it. */
+void event_knows(struct gossip *gossip, struct member *member) {
+    if (member->known_sequence == 0) return;
+    if (!event_plain(gossip, GOSSIP_KNOWS, member, gossip->self->epoch, member->known_sequence, ""))
+        member->resync = gossip->resync = true;
+}
+
 /* A caller that missed an event would keep a wrong picture for good, so everything of that member is said again,
  * beginning with nothing. */
 void events_resync(struct gossip *gossip) {
@@ -76,14 +83,16 @@ void events_resync(struct gossip *gossip) {
             member->state = state;
         }
         event_member(gossip, member);
-        if (member_is_visible(member)) event_rows_all(gossip, member);
+        if (!member_is_visible(member)) continue;
+        event_rows_all(gossip, member);
+        event_knows(gossip, member);
     }
 }
 
 bool event_plain(struct gossip *gossip, enum gossip_event_kind kind, const struct member *member, uint64_t epoch,
                  uint64_t sequence, const char *text) {
     struct gossip_event *event = push(gossip, kind, NULL, 0);
-    if (!event) return false; /* KNOWS comes again with the next acknowledgement; the others are for people */
+    if (!event) return false; /* most are for people */
     if (member) fill(event, member);
     event->epoch = epoch;
     event->sequence = sequence;

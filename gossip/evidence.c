@@ -63,6 +63,7 @@ void evidence_set_state(struct gossip *gossip, struct member *member, enum membe
     if (state != MEMBER_UNVERIFIED && (visible || was_told)) event_member(gossip, member);
     if (visible && !was_visible) {
         event_rows_all(gossip, member);
+        event_knows(gossip, member);
         if (!members_are_many(gossip)) own_resend_soon(gossip, member);
         repair_want(gossip, member, gossip->sender ? gossip->sender : member);
         digest_meet(gossip, member);

@@ -314,7 +314,7 @@ void own_heard(struct gossip *gossip, struct member *member) {
     else if (member->resend_ms == NEVER)
         member->resend_ms = gossip->now_ms + RESEND_MS; /* it took some: the rest */
     members_changed(gossip, member);
-    event_plain(gossip, GOSSIP_KNOWS, member, self->epoch, member->known_sequence, "");
+    event_knows(gossip, member);
 }
 
 /* It did not say that it holds what was sent. The first tries at the pace of a barrier, then slower: rumours and repair

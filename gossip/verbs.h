@@ -23,6 +23,7 @@ bool digest_lists(const struct member *member);
 /* ---- events.c ---- */
 void event_member(struct gossip *gossip, struct member *member);
 void event_rows_all(struct gossip *gossip, struct member *member);
+void event_knows(struct gossip *gossip, struct member *member); /* if it holds anything of our log */
 void event_row(void *context, enum gossip_row_kind kind, const char *filter, size_t size,
                bool active); /* context: struct event_rows */
 struct event_rows {

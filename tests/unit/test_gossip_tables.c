@@ -62,6 +62,25 @@ static void a_burst_of_rows_is_batched_and_all_of_it_is_acknowledged(void **stat
     net_free(net);
 }
 
+/* To the caller it is new, and a SUBACK waits for its word. */
+static void who_comes_back_is_told_again_to_hold_our_rows(void **state) {
+    (void)state;
+    struct net *net = net_new_running(3, 36);
+    uint64_t sequence = net_row(net, 0, "a/row", true);
+    net_run(net, 1000);
+    assert_int_equal(net->nodes[0].knows[1], sequence);
+    for (int other = 0; other < 3; other += 2)
+        net->cut[1][other] = net->cut[other][1] = true;
+    net_run(net, 15000);
+    assert_int_equal(net->nodes[0].sees[1], MEMBER_DOWN);
+    net->nodes[0].knows[1] = 0;
+    for (int other = 0; other < 3; other += 2)
+        net->cut[1][other] = net->cut[other][1] = false;
+    assert_true(net_until(net, net_all_alive, 30000));
+    assert_int_equal(net->nodes[0].knows[1], sequence);
+    net_free(net);
+}
+
 static void who_comes_when_the_log_is_gone_gets_the_checkpoint(void **state) {
     (void)state;
     struct net *net = net_new(4, 34);
@@ -316,6 +335,7 @@ int main(void) {
         cmocka_unit_test(tables_agree_at_40_percent_loss),
         cmocka_unit_test(nine_of_ten_barriers_pass_within_300_ms_at_20_percent_loss),
         cmocka_unit_test(a_burst_of_rows_is_batched_and_all_of_it_is_acknowledged),
+        cmocka_unit_test(who_comes_back_is_told_again_to_hold_our_rows),
         cmocka_unit_test(who_comes_when_the_log_is_gone_gets_the_checkpoint),
         cmocka_unit_test(a_checkpoint_comes_from_others_when_its_owner_is_out_of_reach),
         cmocka_unit_test(what_was_deleted_does_not_come_back),
