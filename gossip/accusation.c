@@ -6,6 +6,7 @@
 
 #define ACCUSED_KEEP_MS 60000u
 #define ACCUSED_AGAIN_MS 5000u
+#define NEWCOMER_MS 30000u
 
 struct message accusation_of(const struct member *member) {
     return (struct message){
@@ -68,6 +69,13 @@ static bool is_news(const struct member *member, const struct member_id *accuser
     return member->state != MEMBER_SUSPECT || suspicion_lacks(&member_trouble(member)->suspicion, accuser);
 }
 
+/* To some of many who join at once, the brokers that let them in seem dead. Who was here before them sees better, and
+ * asks. But of those who all started together none did. */
+static bool is_newcomer(const struct gossip *gossip, const struct member *accuser) {
+    return members_are_many(gossip) && accuser->made_ms > gossip->self->made_ms + NEWCOMER_MS &&
+           gossip->now_ms < accuser->made_ms + NEWCOMER_MS;
+}
+
 /* Kept with its signature, so that it can be passed on. */
 static void keep_accusation(struct gossip *gossip, struct member *member, const struct message *word) {
     struct trouble *trouble = member->trouble;
@@ -115,8 +123,7 @@ void accusation_on_accuse(struct gossip *gossip, const struct message *message) 
             own_refute(gossip, message);
         else
             own_told_epoch(gossip, version->epoch);
-        struct message head = evidence_head_of(gossip->self);
-        reply_add(gossip, &head);
+        reply_acknowledge(gossip); /* with our head, unless it has that */
         return;
     }
     struct member *member = members_find(gossip, &version->id);
@@ -132,11 +139,11 @@ void accusation_on_accuse(struct gossip *gossip, const struct message *message) 
         return;
     }
     if (!is_news(member, &accuser->id)) return;
-    bool own_word = is_its_word(gossip, accuser, message);
-    if (own_word && is_credible(gossip, accuser, &member->id)) {
+    bool own_word = is_its_word(gossip, accuser, message), believed = !is_newcomer(gossip, accuser);
+    if (own_word && believed && is_credible(gossip, accuser, &member->id)) {
         accusation_suspect(gossip, member, message);
         return;
     }
-    if (own_word && member->state == MEMBER_ALIVE) conduct_note(gossip, accuser, MISDEED_ACCUSES);
+    if (own_word && believed && member->state == MEMBER_ALIVE) conduct_note(gossip, accuser, MISDEED_ACCUSES);
     if (member->probe.deadline_ms == NEVER) probe_member(gossip, member);
 }
