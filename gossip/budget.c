@@ -5,8 +5,12 @@
 #define QUANTUM 600u  /* with the smallest weight, 2, one datagram of any size in each turn */
 #define BURST_PART 4u /* of a second */
 
-static const size_t weight[BUDGET_CLASSES] = {
-    [BUDGET_PROBES] = 10, [BUDGET_OWN] = 3, [BUDGET_RUMORS] = 2, [BUDGET_REPAIR] = 3, [BUDGET_MEMBERS] = 2};
+static const size_t weight[BUDGET_CLASSES] = {[BUDGET_PROBES] = 10, [BUDGET_OWN] = 3,     [BUDGET_RUMORS] = 2,
+                                              [BUDGET_REPAIR] = 3,  [BUDGET_MEMBERS] = 2, [BUDGET_NEWCOMERS] = 5};
+
+/* 0: what is said of one's own accord is not for one asker. */
+static const uint32_t stale_ms[BUDGET_CLASSES] = {
+    [BUDGET_PROBES] = 1000, [BUDGET_REPAIR] = 3000, [BUDGET_NEWCOMERS] = 1000};
 
 static uint64_t burst(const struct budget *budget) {
     uint64_t bytes = budget->bytes_per_s / BURST_PART, least = 8u * GOSSIP_DATAGRAM_MAX;
@@ -71,6 +75,17 @@ struct queued_datagram *budget_take(struct budget *budget, uint64_t now_ms) {
     budget->credit -= cost;
     budget->queues[class].deficit -= budget->queues[class].first->size;
     return take_first(budget, class);
+}
+
+static bool is_stale(const struct budget *budget, enum budget_class class, uint64_t now_ms) {
+    const struct queued_datagram *first = budget->queues[class].first;
+    return first && stale_ms[class] > 0 && now_ms > first->queued_ms + stale_ms[class];
+}
+
+struct queued_datagram *budget_take_stale(struct budget *budget, uint64_t now_ms) {
+    for (size_t i = 0; i < BUDGET_CLASSES; i++)
+        if (is_stale(budget, (enum budget_class)i, now_ms)) return take_first(budget, (enum budget_class)i);
+    return NULL;
 }
 
 struct queued_datagram *budget_take_back(struct budget *budget) {

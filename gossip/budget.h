@@ -9,17 +9,19 @@
 #define BUDGET_BYTES_PER_S_MIN 16384u
 
 enum budget_class {
-    BUDGET_PROBES, /* pings and answers: a late one costs a false suspicion; half of all */
-    BUDGET_OWN,    /* what we say of ourselves: head and entries; 3 of 20 parts */
-    BUDGET_RUMORS, /* entries of others: 2 */
-    BUDGET_REPAIR, /* digests, and what is fetched after them: 3 */
-    BUDGET_MEMBERS /* heads of others, tokens, accusations: 2 */
+    BUDGET_PROBES,   /* pings and answers: a late one costs a false suspicion; 10 of 25 parts */
+    BUDGET_OWN,      /* what we say of ourselves: head and entries; 3 */
+    BUDGET_RUMORS,   /* entries of others: 2 */
+    BUDGET_REPAIR,   /* digests, and what is fetched after them: 3 */
+    BUDGET_MEMBERS,  /* heads of others, tokens, accusations: 2 */
+    BUDGET_NEWCOMERS /* pings, answers and what we are, for those we do not see yet, who may be many at once: 5 */
 };
-#define BUDGET_CLASSES 5u
+#define BUDGET_CLASSES 6u
 
 struct queued_datagram {
     struct queued_datagram *next;
     struct gossip_address to;
+    uint64_t queued_ms;
     size_t size;
     uint8_t bytes[];
 };
@@ -42,6 +44,9 @@ void budget_init(struct budget *budget, uint32_t bytes_per_s, uint64_t now_ms);
 void budget_add(struct budget *budget, enum budget_class class, struct queued_datagram *datagram);
 /* The next that may go now; NULL if there is none, or the bound says later. */
 struct queued_datagram *budget_take(struct budget *budget, uint64_t now_ms);
+/* One that waited so long that whoever it was for has given up or asked again; NULL if there is none. To answer those
+ * who ask now is better than to answer all too late. */
+struct queued_datagram *budget_take_stale(struct budget *budget, uint64_t now_ms);
 /* The oldest of the class that has most in its queue; NULL if all are empty. */
 struct queued_datagram *budget_take_back(struct budget *budget);
 /* When the next may go: UINT64_MAX if nothing waits for the bound (what may go now waits for the caller alone). */

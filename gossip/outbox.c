@@ -62,14 +62,22 @@ void packet_begin(struct packet *packet, struct member *member, const struct gos
     packet->to = *to;
     packet->member = member;
     packet->dial = false;
-    packet->filled = false;
+    packet->filled = packet->introduces = false;
     packet->class = BUDGET_MEMBERS;
     wire_out_init(&packet->out, packet->body, sizeof packet->body);
 }
 
-static void drop_one(struct gossip *gossip) {
-    free(budget_take_back(&gossip->budget));
+static void drop(struct gossip *gossip, struct queued_datagram *queued) {
+    free(queued);
     gossip->counters.queue_dropped++;
+}
+
+/* A thousand who want to be let in must not make us seem dead to those who are: nothing of theirs goes before the pings
+ * of these, and the answers to them. */
+static enum budget_class queue_of(const struct gossip *gossip, const struct packet *packet) {
+    enum budget_class class = packet->filled ? packet->class : BUDGET_PROBES;
+    bool for_newcomer = !packet->member || !member_is_visible(packet->member) || (gossip->header && packet->introduces);
+    return for_newcomer && class <= BUDGET_OWN ? BUDGET_NEWCOMERS : class;
 }
 
 static void enqueue(struct gossip *gossip, const struct packet *packet, const uint8_t *sealed, size_t size) {
@@ -81,8 +89,9 @@ static void enqueue(struct gossip *gossip, const struct packet *packet, const ui
     queued->to = packet->to;
     queued->size = size;
     memcpy(queued->bytes, sealed, size);
-    if (gossip->budget.count >= gossip->limits.datagrams_queued_max) drop_one(gossip);
-    budget_add(&gossip->budget, packet->filled ? packet->class : BUDGET_PROBES, queued);
+    if (gossip->budget.count >= gossip->limits.datagrams_queued_max) drop(gossip, budget_take_back(&gossip->budget));
+    queued->queued_ms = gossip->now_ms;
+    budget_add(&gossip->budget, queue_of(gossip, packet), queued);
 }
 
 void packet_end(struct gossip *gossip, struct packet *packet, bool empty) {
@@ -126,7 +135,9 @@ static enum budget_class class_of(const struct gossip *gossip, const struct mess
     case MESSAGE_INDIRECT:
     case MESSAGE_PROVE: /* without a proof no answer counts */
     case MESSAGE_PROOF: return BUDGET_PROBES;
-    case MESSAGE_HEAD: return message->bytes == gossip->self->head ? BUDGET_OWN : BUDGET_MEMBERS;
+    case MESSAGE_HEAD:
+        if (message->bytes != gossip->self->head) return BUDGET_MEMBERS;
+        return gossip->header ? BUDGET_PROBES : BUDGET_OWN; /* an answer may be a refutation */
     case MESSAGE_TOKEN: return message->key == gossip->self->public_key ? BUDGET_OWN : BUDGET_MEMBERS;
     case MESSAGE_ENTRY: return is_own_entry(gossip, message) ? BUDGET_OWN : BUDGET_RUMORS;
     case MESSAGE_HAVE:
@@ -156,6 +167,7 @@ void packet_add(struct gossip *gossip, struct packet *packet, const struct messa
         assert(!packet->out.failed); /* every message fits a packet of its own */
     }
     enum budget_class class = class_of(gossip, message);
+    packet->introduces = packet->introduces || (message->kind == MESSAGE_TOKEN && class == BUDGET_OWN);
     if (class < packet->class) packet->class = class;
     packet->filled = true;
 }
@@ -186,7 +198,10 @@ void reply_acknowledge(struct gossip *gossip) {
 }
 
 bool gossip_next_datagram(struct gossip *gossip, struct gossip_datagram *datagram) {
-    struct queued_datagram *queued = budget_take(&gossip->budget, gossip->now_ms);
+    struct queued_datagram *queued;
+    while ((queued = budget_take_stale(&gossip->budget, gossip->now_ms)))
+        drop(gossip, queued);
+    queued = budget_take(&gossip->budget, gossip->now_ms);
     if (!queued) return false;
     datagram->to = queued->to;
     datagram->size = queued->size;
@@ -199,5 +214,5 @@ bool gossip_next_datagram(struct gossip *gossip, struct gossip_datagram *datagra
 
 void outbox_free(struct gossip *gossip) {
     while (gossip->budget.count > 0)
-        drop_one(gossip);
+        drop(gossip, budget_take_back(&gossip->budget));
 }

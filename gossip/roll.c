@@ -275,6 +275,8 @@ bool roll_is_busy(const struct gossip *gossip) {
  * with. Who is turned away comes again at growing random gaps, and there are others. */
 bool roll_may_welcome(struct gossip *gossip) {
     struct roll *roll = &gossip->roll;
+    if (budget_waiting(&gossip->budget, BUDGET_NEWCOMERS) > gossip->limits.datagram_bytes_per_s / BUSY_PART)
+        return false;
     if (gossip->now_ms >= roll->welcome_ms) {
         roll->welcome_ms = gossip->now_ms + 100;
         roll->welcome_left = gossip->limits.datagram_bytes_per_s / WELCOME_SIZE / 10 + 1;

@@ -61,6 +61,7 @@ struct packet {
     struct member *member; /* NULL: nobody we know */
     bool dial;             /* of our own accord, to an address we were configured with or that its owner signed */
     bool filled;           /* something besides the header */
+    bool introduces;       /* our token is in it */
     enum budget_class class;
     struct wire_out out;
     uint8_t body[SEAL_PLAIN_MAX - MESSAGE_HEADER_MAX];

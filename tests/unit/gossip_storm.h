@@ -43,6 +43,7 @@ struct storm {
     bool multicast;
     bool opens;                 /* every datagram, to count what it says */
     uint32_t eager_members_max; /* 0: the default */
+    uint32_t seed_bytes_per_s;  /* that each seed may send; 0: the default */
     uint32_t loss_percent;
     struct storm_node *nodes;
     struct storm_packet *heap;
@@ -193,6 +194,7 @@ static inline void storm_start(struct storm *storm, uint32_t index) {
     options.name = name;
     options.limits.members_max = 20000;
     options.limits.eager_members_max = storm->eager_members_max;
+    if (index < storm->seeds) options.limits.datagram_bytes_per_s = storm->seed_bytes_per_s;
     node->gossip = gossip_new(&options, storm->now_us / 1000);
     struct gossip_address seeds[64];
     for (uint32_t i = 0; i < storm->seeds; i++)

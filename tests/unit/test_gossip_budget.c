@@ -2,6 +2,7 @@
 #include "gossip_net.h"
 
 #include "gossip/budget.h"
+#include "gossip/verbs.h"
 
 static void add(struct budget *budget, enum budget_class class, size_t size) {
     struct queued_datagram *datagram = calloc(1, sizeof *datagram + size);
@@ -76,9 +77,9 @@ static void each_class_gets_its_share_whoever_has_most(void **state) {
     size_t all = 0;
     for (size_t i = 0; i < BUDGET_CLASSES; i++)
         all += bytes[i];
-    static const size_t part[BUDGET_CLASSES] = {10, 3, 2, 3, 2};
+    static const size_t part[BUDGET_CLASSES] = {10, 3, 2, 3, 2, 5};
     for (size_t i = 0; i < BUDGET_CLASSES; i++)
-        assert_in_range(bytes[i], all * part[i] / 20 * 95 / 100, all * part[i] / 20 * 105 / 100);
+        assert_in_range(bytes[i], all * part[i] / 25 * 95 / 100, all * part[i] / 25 * 105 / 100);
     empty(&budget);
 }
 
@@ -114,6 +115,24 @@ static void the_fullest_class_makes_room(void **state) {
         free(dropped);
     }
     assert_int_equal(budget_waiting(&budget, BUDGET_REPAIR), 500);
+    empty(&budget);
+}
+
+/* Whoever asked has given up, or has asked again: answered in time are those who ask now. */
+static void an_answer_that_waited_too_long_is_not_sent(void **state) {
+    (void)state;
+    struct budget budget;
+    budget_init(&budget, 100000, 0);
+    for (int class = 0; class < (int)BUDGET_CLASSES; class ++)
+        add(&budget, (enum budget_class) class, 100);
+    assert_null(budget_take_stale(&budget, 1000));
+    size_t stale[BUDGET_CLASSES] = {0};
+    for (struct queued_datagram *taken; (taken = budget_take_stale(&budget, 3500));) {
+        stale[taken->bytes[0]]++;
+        free(taken);
+    }
+    static const size_t expected[BUDGET_CLASSES] = {[BUDGET_PROBES] = 1, [BUDGET_REPAIR] = 1, [BUDGET_NEWCOMERS] = 1};
+    assert_memory_equal(stale, expected, sizeof stale);
     empty(&budget);
 }
 
@@ -168,6 +187,28 @@ static void a_flood_of_its_own_rows_starves_nobody(void **state) {
     net_free(net);
 }
 
+/* P16: after a second of them, those who asked have asked again. */
+static void of_too_many_answers_the_newest_are_sent(void **state) {
+    (void)state;
+    struct net *net = net_on_a_thin_wire(2, 72, 16384);
+    struct gossip *gossip = net->nodes[0].gossip;
+    struct gossip_counters before, after;
+    net_run(net, 5000);
+    gossip_read_counters(gossip, &before);
+    for (uint64_t i = 1; i <= 600; i++) {
+        struct message pong = {.kind = MESSAGE_PONG, .number = i};
+        send_one(gossip, members_visible(gossip, 0), &pong);
+    }
+    size_t waiting = budget_waiting(&gossip->budget, BUDGET_PROBES);
+    net_run(net, 2000);
+    gossip_read_counters(gossip, &after);
+    assert_in_range(waiting, 3 * 16384, 8 * 16384);
+    assert_in_range(after.bytes_sent - before.bytes_sent, 16384, 3 * 16384);
+    assert_in_range(after.queue_dropped - before.queue_dropped, 200, 500);
+    assert_int_equal(budget_waiting(&gossip->budget, BUDGET_PROBES), 0);
+    net_free(net);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_said_in_a_second_has_a_bound),
@@ -175,7 +216,9 @@ int main(void) {
         cmocka_unit_test(each_class_gets_its_share_whoever_has_most),
         cmocka_unit_test(a_share_that_is_not_used_goes_to_the_others),
         cmocka_unit_test(the_fullest_class_makes_room),
+        cmocka_unit_test(an_answer_that_waited_too_long_is_not_sent),
         cmocka_unit_test(a_flood_of_its_own_rows_starves_nobody),
+        cmocka_unit_test(of_too_many_answers_the_newest_are_sent),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -29,7 +29,7 @@ static void who_sleeps_takes_forty_bytes(void **state) {
 /* Or else all who hear of many at once would keep a large record of each. */
 static void who_is_to_be_told_of_sleeps_and_is_told_of(void **state) {
     (void)state;
-    struct net *net = net_new(NODES, 4);
+    struct net *net = net_new(NODES, 5);
     for (int i = 0; i < NODES; i++)
         net_start(net, i);
     struct gossip *gossip = net->nodes[LAZY].gossip;

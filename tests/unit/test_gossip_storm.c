@@ -1,7 +1,10 @@
 /* P25: many brokers that start at once, or come to many. `STORM=1000 test_gossip_storm` measures so many; with
- * STORM_RUNNING=1000 they come to so many that run, STORM_KINDS=1 tells of each second, and what was said. It takes
- * minutes, and a release build. */
+ * STORM_RUNNING=1000 they come to so many that run, STORM_KINDS=1 tells of each second, and what was said, and
+ * with STORM_SEED_BYTES=150000 those whom all dial may send no more in a second. It takes minutes, and a release build.
+ */
 #include "gossip_storm.h"
+
+#include "gossip/verbs.h"
 
 static uint32_t number_of(const char *name, uint32_t otherwise) {
     const char *text = getenv(name);
@@ -10,6 +13,7 @@ static uint32_t number_of(const char *name, uint32_t otherwise) {
 
 static struct storm *running(uint32_t count, uint32_t more, uint32_t seeds, uint64_t seed) {
     struct storm *storm = storm_new(count + more, seeds, seed);
+    storm->seed_bytes_per_s = number_of("STORM_SEED_BYTES", 0);
     storm_expect(storm, count);
     for (uint32_t i = 0; i < count; i++)
         storm_start(storm, i);
@@ -149,6 +153,58 @@ static void those_who_come_to_many_burden_nobody_for_long(void **state) {
     storm_free(storm);
 }
 
+/* P25, P16: brokers that are asked for more than they may send let in one after another, and answer their peers' pings
+ * meanwhile: else all would suspect them, ask them all the more, and never end. */
+static void those_who_let_many_in_are_not_held_dead(void **state) {
+    (void)state;
+    for (uint64_t seed = 9; seed < 11; seed++) {
+        struct storm *storm = storm_new(100, 3, seed);
+        storm->seed_bytes_per_s = 60000;
+        storm_expect(storm, 40);
+        for (uint32_t i = 0; i < 40; i++)
+            storm_start(storm, i);
+        assert_true(storm_until_full(storm, 60000));
+        storm_run(storm, 10000);
+        storm->opens = true;
+        join(storm, 40, 20000);
+        for (uint32_t i = 0; i < 3; i++) {
+            assert_in_range(storm->nodes[i].said.count[MESSAGE_ACCUSE], 0, 20);
+            assert_in_range(storm->nodes[i].packets_in, 60, 60 * 50);
+        }
+        storm_free(storm);
+    }
+}
+
+/* How many of the others come to suspect 5 when `accuser` does, who is wrong. */
+static uint64_t believers(struct storm *storm, uint32_t accuser) {
+    struct gossip *gossip = storm->nodes[accuser].gossip;
+    uint64_t before = 0, behind = 0;
+    for (uint32_t i = 0; i < storm->count; i++)
+        before += storm->nodes[i].gossip->counters.suspicions;
+    accusation_suspect(gossip, members_find(gossip, &storm->nodes[5].gossip->self->id), NULL);
+    storm_drain(storm, accuser);
+    storm_run(storm, 5000);
+    for (uint32_t i = 0; i < storm->count; i++)
+        behind += storm->nodes[i].gossip->counters.suspicions;
+    return behind - before - 1;
+}
+
+/* P25: it may have come with a thousand others, and wait for its turn with the one that it takes for dead. */
+static void what_a_newcomer_says_of_the_dead_is_asked_and_not_believed(void **state) {
+    (void)state;
+    struct storm *storm = running(40, 1, 3, 11);
+    storm_run(storm, 31000);
+    join(storm, 40, 5000);
+    storm_run(storm, 2000);
+    storm_reset_counts(storm);
+    assert_int_equal(believers(storm, 40), 0);
+    assert_in_range(storm->nodes[5].packets_in, 1, 150);
+    assert_true(believers(storm, 7) > 5);
+    storm_run(storm, 30000);
+    assert_true(believers(storm, 40) > 5); /* it is none any more */
+    storm_free(storm);
+}
+
 static void a_join_is_not_hindered_by_loss(void **state) {
     (void)state;
     struct storm *storm = running(50, 25, 3, 4);
@@ -219,6 +275,8 @@ int main(void) {
         cmocka_unit_test(one_that_comes_to_many_receives_little_more_than_their_table),
         cmocka_unit_test(the_last_pair_is_not_far_behind_the_others),
         cmocka_unit_test(those_who_come_to_many_burden_nobody_for_long),
+        cmocka_unit_test(those_who_let_many_in_are_not_held_dead),
+        cmocka_unit_test(what_a_newcomer_says_of_the_dead_is_asked_and_not_believed),
         cmocka_unit_test(a_join_is_not_hindered_by_loss),
         cmocka_unit_test(one_that_comes_to_many_is_let_in_by_any_of_them),
         cmocka_unit_test(a_hundred_that_find_each_other_by_multicast_single_nobody_out),
