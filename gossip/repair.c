@@ -352,7 +352,10 @@ bool repair_compare(struct gossip *gossip, const struct version *theirs, size_t 
             two_states_show(gossip, member);
     }
     /* However far its log has come since: what is dead is its head, and while it is, its rows are not asked for. */
-    bool buried = member->state == MEMBER_DOWN && !has_newer_head(theirs, &ours);
+    bool is_back = member->state == MEMBER_DOWN &&
+                   evidence_is_above(member->epoch, member->incarnation, member->down_epoch, member->down_incarnation);
+    bool buried = member->state == MEMBER_DOWN && !is_back && !has_newer_head(theirs, &ours);
+    if (is_back) evidence_consider(gossip, member); /* the others see it: it is asked again, ever more rarely */
     if (buried) {
         struct message accusation = accusation_of(member);
         reply_add(gossip, &accusation);
