@@ -148,7 +148,7 @@ static void on_own_head(struct gossip *gossip, const struct head *head, const ui
         own_follow(gossip, head->epoch);
     else
         own_raise_epoch(gossip, head->epoch, direct ? &gossip->source : &head->address);
-    /* Where it is raised no more, a newer head says that two use the key. */
+    /* Where it may not be raised yet, a newer head says that two use the key. */
     bool tied = head->epoch == self->epoch && head->incarnation == self->incarnation;
     if (tied) own_say_again(gossip);
 }

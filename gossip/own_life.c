@@ -8,7 +8,8 @@
 #define SEEN_HOLD_MAX_MS 600000u
 #define CLONE_TOLD_MS 600000u
 #define CLONE_WINDOW_MS 600000u
-#define CLONE_QUIET_MS 60000u
+#define CLONE_RAISE_MS 10000u /* then no oftener: who was overtaken by a clone that is gone is not seen so long */
+#define CLONE_EVENT_MS 60000u
 #define TOLD_EPOCH_MS 10000u
 #define TOLD_EPOCH_AGAIN_MS 3600000u
 /* A member's bare word for our epoch: it may not carry us far, nor often. */
@@ -99,9 +100,11 @@ static void note_raise(struct gossip *gossip, const struct gossip_address *from)
     own->raised_ms[1] = own->raised_ms[2];
     own->raised_ms[2] = gossip->now_ms;
     if (oldest == NEVER || gossip->now_ms - oldest > CLONE_WINDOW_MS) return;
-    own->cloned_until_ms = gossip->now_ms + CLONE_QUIET_MS;
+    own->cloned_until_ms = gossip->now_ms + CLONE_RAISE_MS;
     own->cloned_told_until_ms = gossip->now_ms + CLONE_TOLD_MS;
     gossip->counters.clones_seen++;
+    if (gossip->now_ms < own->cloned_event_ms) return;
+    own->cloned_event_ms = gossip->now_ms + CLONE_EVENT_MS;
     event_cloned(gossip, from);
 }
 

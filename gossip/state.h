@@ -174,6 +174,7 @@ struct own {
     uint64_t ask_until_ms; /* nothing is published before the first who knows us has answered, or then; 0: go on */
     uint64_t raised_ms[3]; /* the last times our epoch was taken by another */
     uint64_t cloned_until_ms;
+    uint64_t cloned_event_ms; /* before that our caller is not told again */
     uint64_t say_again_ms;  /* next time that a mixture of our lives is answered */
     uint64_t told_epoch_ms; /* next time a bare word for it counts */
     struct {
