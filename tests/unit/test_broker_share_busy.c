@@ -35,7 +35,7 @@ static void leaver_comes(bool resume) {
 }
 
 static void other_comes(const char *properties) {
-    char id[16];
+    char id[24];
 
     snprintf(id, sizeof id, "other-%u", other_count);
     client_connect_with(&world, &others[other_count], 5, &(struct connect){.id = id, .properties = properties});
