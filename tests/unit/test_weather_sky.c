@@ -71,6 +71,13 @@ static void losses_in_bursts_are_as_many_and_as_long(void **state) {
     assert_in_range(bursts.counts.lost, 17000, 23000);
 }
 
+static bool is_same(const struct sky_fate *a, const struct sky_fate *b) {
+    bool same = a->copies == b->copies && a->too_big == b->too_big && a->corrupt == b->corrupt;
+    for (uint32_t i = 0; same && i < a->copies; i++)
+        same = a->due_us[i] == b->due_us[i];
+    return same && (!a->corrupt || a->bit == b->bit);
+}
+
 static void the_same_seed_gives_the_same_weather(void **state) {
     (void)state;
     const char *const words[] = {"loss=20", "jitter=50", "reorder=5", "duplicate=5", NULL};
@@ -79,8 +86,8 @@ static void the_same_seed_gives_the_same_weather(void **state) {
     for (uint64_t i = 0; i < 1000; i++) {
         struct sky_fate a = sky_pass(&one, i, UDP, 100), b = sky_pass(&same, i, UDP, 100);
         struct sky_fate c = sky_pass(&other, i, UDP, 100);
-        assert_memory_equal(&a, &b, sizeof a);
-        differs = differs || memcmp(&a, &c, sizeof a) != 0;
+        assert_true(is_same(&a, &b));
+        differs = differs || !is_same(&a, &c);
     }
     assert_true(differs);
 }
