@@ -175,8 +175,8 @@ struct own {
     uint64_t raised_ms[3]; /* the last times our epoch was taken by another */
     uint64_t cloned_until_ms;
     uint64_t cloned_event_ms; /* before that our caller is not told again */
-    uint64_t say_again_ms;  /* next time that a mixture of our lives is answered */
-    uint64_t told_epoch_ms; /* next time a bare word for it counts */
+    uint64_t say_again_ms;    /* next time that a mixture of our lives is answered */
+    uint64_t told_epoch_ms;   /* next time a bare word for it counts */
     struct {
         struct member_id id;
         uint64_t until_ms;
