@@ -76,6 +76,12 @@ static bool is_newcomer(const struct gossip *gossip, const struct member *accuse
            gossip->now_ms < accuser->made_ms + NEWCOMER_MS;
 }
 
+/* While we come to know many, with others who do, whoever does not answer in time has too much to do. */
+bool accusation_may(const struct gossip *gossip) {
+    bool is_young = gossip->now_ms < gossip->self->made_ms + NEWCOMER_MS;
+    return !is_young || !members_are_many(gossip) || !roll_is_called(gossip);
+}
+
 /* Kept with its signature, so that it can be passed on. */
 static void keep_accusation(struct gossip *gossip, struct member *member, const struct message *word) {
     struct trouble *trouble = member->trouble;
@@ -139,7 +145,8 @@ void accusation_on_accuse(struct gossip *gossip, const struct message *message) 
         return;
     }
     if (!is_news(member, &accuser->id)) return;
-    bool own_word = is_its_word(gossip, accuser, message), believed = !is_newcomer(gossip, accuser);
+    bool own_word = is_its_word(gossip, accuser, message),
+         believed = accusation_may(gossip) && !is_newcomer(gossip, accuser);
     if (own_word && believed && is_credible(gossip, accuser, &member->id)) {
         accusation_suspect(gossip, member, message);
         return;

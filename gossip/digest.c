@@ -169,9 +169,11 @@ static void list_bucket(struct gossip *gossip, unsigned bucket) {
     reply_add(gossip, &message);
 }
 
-/* Who only holds other versions of the same members has no use for the roll. */
+/* Who only holds other versions of the same members has no use for the roll; who has heard of many and does not see
+ * them has. */
 static bool lacks_many(const struct gossip *gossip, uint64_t listed) {
-    return listed > gossip->members.count - gossip->members.unverified + LACKED_FEW;
+    uint32_t visible = members_visible_count(gossip);
+    return listed > visible + LACKED_FEW && listed > visible + members_gone_count(gossip) + LACKED_FEW;
 }
 
 void digest_on_buckets(struct gossip *gossip, const struct message *message) {

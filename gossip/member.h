@@ -293,6 +293,7 @@ size_t members_pick_any(struct gossip *gossip, struct member **out, size_t want,
 /* A random one that is down or was never verified, NULL if there is none. */
 struct member *members_pick_absent(struct gossip *gossip);
 uint32_t members_absent_count(const struct gossip *gossip);
+uint32_t members_gone_count(const struct gossip *gossip); /* of those, down or left; walks them */
 /* A random visible one that was not yet asked in this round. */
 struct member *members_next_to_ask(struct gossip *gossip);
 /* More others than own news goes to directly (limits.eager_members_max), as far as is known. */

@@ -127,6 +127,16 @@ uint32_t members_absent_count(const struct gossip *gossip) {
     return gossip->members.part_end[PART_ABSENT] - gossip->members.part_end[PART_SUSPECT_ASKED];
 }
 
+uint32_t members_gone_count(const struct gossip *gossip) {
+    uint32_t count = 0;
+    for (uint32_t place = gossip->members.part_end[PART_SUSPECT_ASKED]; place < gossip->members.part_end[PART_ABSENT];
+         place++) {
+        struct member copy;
+        count += members_look_at(gossip, gossip->members.places[place], &copy)->state != MEMBER_UNVERIFIED;
+    }
+    return count;
+}
+
 struct member *members_next_to_ask(struct gossip *gossip) {
     struct members *members = &gossip->members;
     uint32_t *end = members->part_end;

@@ -354,7 +354,9 @@ static void fail(struct gossip *gossip, struct member *member) {
     gossip->counters.probes_failed++;
     /* Not even the helpers spoke: perhaps it is us who are slow or cut off. */
     if (member->probe.helpers > 0 && member->probe.nacks == 0) probe_look_well(gossip, false);
-    if (member_is_visible(member)) {
+    if (member_is_visible(member) && !accusation_may(gossip)) {
+        probe_member(gossip, member);
+    } else if (member_is_visible(member)) {
         carrier_want(gossip, member, CARRIER_NEED_MS);
         accusation_suspect(gossip, member, NULL);
         gossip->next_probe_ms = gossip->now_ms; /* who is behind it in the ring has lost who asks it */

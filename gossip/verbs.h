@@ -146,6 +146,7 @@ bool evidence_is_above(uint64_t epoch, uint64_t incarnation, uint64_t than_epoch
 /* ---- accusation.c ---- */
 void accusation_on_accuse(struct gossip *gossip, const struct message *message);
 /* word: the accuser's ACCUSE, checked; NULL: it is our own suspicion. */
+bool accusation_may(const struct gossip *gossip);
 void accusation_suspect(struct gossip *gossip, struct member *member, const struct message *word);
 struct message accusation_of(const struct member *member);
 /* It has not refuted the highest that it is accused of; also when it is held dead. */

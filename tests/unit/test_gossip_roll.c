@@ -213,6 +213,52 @@ static void in_a_large_one_it_is_if_who_gives_it_has_proved_its_address(void **s
     }
 }
 
+/* Their heads came, and the word that they live was lost: asked one at a time it would take half a minute. */
+static void who_has_heard_of_many_and_sees_few_calls_it_too(void **state) {
+    (void)state;
+    struct net *net = many_running(71);
+    struct gossip *gossip = net->nodes[0].gossip;
+    net_run(net, 30000);
+    for (int i = 3; i < MANY; i++) {
+        struct member_id id = net_id(net, i);
+        struct member *member = members_find(gossip, &id);
+        member->fresh_epoch = 0;
+        evidence_set_state(gossip, member, MEMBER_UNVERIFIED);
+        member->follow_ms = net->now_ms + 60000;
+    }
+    assert_false(roll_is_called(gossip));
+    uint64_t begun_ms = net->now_ms;
+    while (!roll_is_called(gossip) && net->now_ms < begun_ms + 4000)
+        net_step(net, begun_ms + 4000);
+    assert_true(roll_is_called(gossip));
+    net_free(net);
+}
+
+static uint64_t suspicions_of(const struct net *net, int node) {
+    return net->nodes[node].gossip->counters.suspicions;
+}
+
+/* P25: of a thousand that start at once nobody answers in time, and nobody is dead. */
+static void who_begins_and_calls_it_accuses_nobody(void **state) {
+    (void)state;
+    struct net *net = many_running(72);
+    struct gossip *gossip = net->nodes[0].gossip;
+    net_run(net, 30000);
+    gossip->self->made_ms = net->now_ms;
+    net_kill(net, 1);
+    uint64_t before = suspicions_of(net, 0), end_ms = net->now_ms + 20000;
+    while (net->now_ms < end_ms) {
+        gossip->roll.next_ms = net->now_ms + 1000; /* it is called, and never ends */
+        net_run(net, 100);
+    }
+    assert_int_equal(suspicions_of(net, 0), before);
+    gossip->self->made_ms = 0;
+    gossip->roll.next_ms = net->now_ms + 10000;
+    net_run(net, 8000);
+    assert_true(suspicions_of(net, 0) > before); /* at another time the roll is no reason */
+    net_free(net);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_who_is_not_named_is_told_and_a_page_at_a_time),
@@ -225,6 +271,8 @@ int main(void) {
         cmocka_unit_test(no_word_revives_the_dead),
         cmocka_unit_test(in_a_small_federation_a_word_is_not_enough),
         cmocka_unit_test(in_a_large_one_it_is_if_who_gives_it_has_proved_its_address),
+        cmocka_unit_test(who_has_heard_of_many_and_sees_few_calls_it_too),
+        cmocka_unit_test(who_begins_and_calls_it_accuses_nobody),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
