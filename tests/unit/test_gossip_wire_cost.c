@@ -26,7 +26,7 @@ static struct net *settled(int count, uint64_t seed, uint32_t rumor_interval_ms)
         net->nodes[i].limits.rumor_interval_ms = rumor_interval_ms;
         net_start(net, i);
     }
-    assert_true(net_until(net, net_agreed, 120000));
+    assert_true(net_until(net, net_agreed, 60000));
     net_run(net, 10000);
     return net;
 }
@@ -131,7 +131,7 @@ static struct cost cost_of_comparing(int count) {
             (idle.bytes[MESSAGE_DIGEST] + idle.bytes[MESSAGE_BUCKETS] + idle.bytes[MESSAGE_VERSIONS]) / (uint64_t)count,
         .difference = (found.bytes[MESSAGE_BUCKETS] + found.bytes[MESSAGE_VERSIONS]) / found.count[MESSAGE_BUCKETS],
     };
-    assert_true(net_until(net, net_agreed, 120000));
+    assert_true(net_until(net, net_agreed, 60000));
     net_free(net);
     return cost;
 }
