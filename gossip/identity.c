@@ -155,7 +155,10 @@ void identity_on_token(struct gossip *gossip, const struct message *message) {
     bool own_word = member == gossip->sender && gossip->authentic;
     if (member->known && member->token_size == message->size &&
         memcmp(member->token, message->bytes, message->size) == 0) {
-        if (own_word) member->refused = member->name_taken = false; /* it has gone back to this one */
+        if (own_word && member->refused) { /* it has gone back to this one */
+            member->refused = member->name_taken = false;
+            members_changed(gossip, member);
+        }
         return;
     }
     uint8_t digest[32];

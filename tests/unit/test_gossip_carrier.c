@@ -334,12 +334,13 @@ static unsigned dials_wished(struct gossip *gossip) {
     return dials;
 }
 
+static const uint8_t junk[100] = {1};
+
 /* P19: after a cut in the middle of which the key was changed only a link helps, and the cut has taught patience. What
  * does not open tells that somebody is there. Anybody can send that, so a dial a minute or two is all that it gives. */
 static void what_does_not_open_from_where_we_call_hurries_the_link_but_seldom(void **state) {
     (void)state;
     struct net *net = net_with_links(2, 41);
-    static const uint8_t junk[100] = {1};
     net_start(net, 1); /* 0, its bootstrap address, is not there */
     net_run(net, 120000);
     struct gossip *gossip = net->nodes[1].gossip;
@@ -356,8 +357,6 @@ static void what_does_not_open_from_where_we_call_hurries_the_link_but_seldom(vo
     assert_in_range(dials, 2, 10);
     net_free(net);
 }
-
-static const uint8_t junk[100] = {1};
 
 /* To 0, of three. */
 static struct net *net_where_1_comes_by_link(uint64_t seed) {
