@@ -74,6 +74,31 @@ static void a_raised_epoch_is_unknown_to_sleepers_too(void **state) {
     net_free(net);
 }
 
+/* Or it could accuse as many again each time that it was forgotten whom it has accused. */
+static void who_has_accused_sleeps_when_that_counts_no_more(void **state) {
+    (void)state;
+    for (size_t slot = 0; slot < ACCUSED_MAX; slot += ACCUSED_MAX - 1) {
+        struct net *net = net_new_running(NODES, 3);
+        struct gossip *gossip = net->nodes[LAZY].gossip;
+        struct member_id id = net_id(net, LAZY + 2);
+        struct member *accuser = members_find(gossip, &id);
+        uint32_t number = accuser->number;
+        uint64_t until_ms = net->now_ms + 60000;
+        accuser->trouble = calloc(1, sizeof *accuser->trouble);
+        assert_non_null(accuser->trouble);
+        accuser->trouble->accused[slot].until_ms = until_ms;
+        while (net->now_ms < until_ms) {
+            const struct quiet *quiet = quiet_of(&gossip->members, number);
+            assert_true(quiet->is_awake && quiet->awake->trouble);
+            net_run(net, 1000);
+        }
+        for (int second = 0; second < 30 && quiet_of(&gossip->members, number)->is_awake; second++)
+            net_run(net, 1000);
+        assert_false(quiet_of(&gossip->members, number)->is_awake);
+        net_free(net);
+    }
+}
+
 static void portraits_are_shared_by_what_they_are_made_of(void **state) {
     (void)state;
     struct gossip_shared *pool = gossip_shared_new();
@@ -134,6 +159,7 @@ int main(void) {
         cmocka_unit_test(who_sleeps_takes_forty_bytes),
         cmocka_unit_test(who_is_to_be_told_of_sleeps_and_is_told_of),
         cmocka_unit_test(a_raised_epoch_is_unknown_to_sleepers_too),
+        cmocka_unit_test(who_has_accused_sleeps_when_that_counts_no_more),
         cmocka_unit_test(what_is_asked_of_memory_in_time_changes_nothing),
         cmocka_unit_test(portraits_are_shared_by_what_they_are_made_of),
     };
