@@ -98,6 +98,7 @@ struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
     for (size_t i = 0; i < 3; i++)
         gossip->own.raised_ms[i] = NEVER;
     own_init(gossip);
+    wants_init(gossip);
     if (!seal_init(&gossip->seal, options, &gossip->chance) || !start_self(gossip, options)) {
         gossip_free(gossip);
         return NULL;
@@ -166,6 +167,7 @@ uint64_t gossip_deadline_ms(const struct gossip *gossip) {
     deadline = earlier(deadline, ring_deadline_ms(gossip));
     deadline = earlier(deadline, rumors_deadline_ms(gossip));
     deadline = earlier(deadline, repair_deadline_ms(gossip));
+    deadline = earlier(deadline, wants_deadline_ms(gossip));
     deadline = earlier(deadline, roll_deadline_ms(gossip));
     deadline = earlier(deadline, seek_deadline_ms(gossip));
     deadline = earlier(deadline, carrier_deadline_ms(gossip));
@@ -185,6 +187,7 @@ void gossip_expect(const struct gossip *gossip) {
         offsetof(struct gossip, own.ask_until_ms),
         offsetof(struct gossip, own.covers[0]),
         offsetof(struct gossip, own.covers[1]),
+        offsetof(struct gossip, wants),
         offsetof(struct gossip, reply),
     };
     const char *bytes = (const char *)gossip;
@@ -219,6 +222,7 @@ void gossip_tick(struct gossip *gossip, uint64_t now_ms) {
     ring_tick(gossip);
     rumors_tick(gossip);
     repair_tick(gossip);
+    wants_tick(gossip);
     rejoin_tick(gossip);
     seek_tick(gossip);
     roll_tick(gossip);

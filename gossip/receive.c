@@ -124,7 +124,9 @@ static void complete(struct gossip *gossip) {
     bool lags = header->epoch > sender->epoch ||
                 (header->epoch == sender->epoch &&
                  (header->incarnation > sender->incarnation || header->sequence > registry_sequence(sender->registry)));
-    if (gossip->authentic && lags) repair_want(gossip, sender, sender);
+    const struct version there = {
+        .id = header->id, .epoch = header->epoch, .incarnation = header->incarnation, .sequence = header->sequence};
+    if (gossip->authentic && lags) wants_newer(gossip, sender, sender, &there);
     ring_greet(gossip, sender);
     if (gossip->authentic) own_answered(gossip);
     if (gossip->reply_open) {

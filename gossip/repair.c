@@ -33,22 +33,33 @@ static bool brought_nothing(const struct gossip *gossip, const struct member *me
            gossip->now_ms < member->want_ms + WANT_OF_SAME_MS;
 }
 
-void repair_want(struct gossip *gossip, struct member *member, struct member *from) {
-    if (member->self || !from || from->self) return;
-    if (!member->known) {
-        identity_ask(gossip, member);
-        return;
-    }
-    if (gossip->now_ms < member->want_ms || brought_nothing(gossip, member, from)) return;
+static void note_asked(const struct gossip *gossip, struct member *member, const struct member *from) {
     member->want_ms = gossip->now_ms + WANT_AGAIN_MS;
     member->wanted_of = from->id;
     member->wanted_above = registry_sequence(member->registry);
-    if (roll_want(gossip, member)) return;
+}
+
+void repair_ask(struct gossip *gossip, struct member *member, struct member *from) {
+    note_asked(gossip, member, from);
     struct message want = {.kind = MESSAGE_WANT, .version = repair_version_of(member)};
     if (gossip->header && from == gossip->sender)
         reply_add(gossip, &want);
     else
         send_one(gossip, from, &want);
+}
+
+bool repair_want(struct gossip *gossip, struct member *member, struct member *from) {
+    if (member->self || !from || from->self) return false;
+    if (!member->known) {
+        identity_ask(gossip, member);
+        return false;
+    }
+    if (gossip->now_ms < member->want_ms || brought_nothing(gossip, member, from)) return false;
+    if (roll_want(gossip, member))
+        note_asked(gossip, member, from);
+    else
+        repair_ask(gossip, member, from);
+    return true;
 }
 
 static void tell_base(struct gossip *gossip, const struct checkpoint *base) {
@@ -87,7 +98,7 @@ static bool has_newer_head(const struct version *a, const struct version *b) {
     return a->epoch > b->epoch || (a->epoch == b->epoch && a->incarnation > b->incarnation);
 }
 
-static bool is_newer(const struct version *a, const struct version *b) {
+bool repair_is_newer(const struct version *a, const struct version *b) {
     return has_newer_head(a, b) || (a->epoch == b->epoch && a->sequence > b->sequence);
 }
 
@@ -96,13 +107,18 @@ void repair_on_have(struct gossip *gossip, const struct message *message) {
     struct member *member = members_meet(gossip, &message->version.id);
     if (!member) return;
     struct version held = repair_version_of(member);
-    if (is_newer(&message->version, &held))
-        repair_want(gossip, member, gossip->sender);
-    else if (is_newer(&held, &message->version) && member->known)
+    if (repair_is_newer(&message->version, &held))
+        wants_newer(gossip, member, gossip->sender, &message->version);
+    else if (repair_is_newer(&held, &message->version) && member->known)
         rumors_say_had(gossip, member);
 }
 
 /* ---- entries ---- */
+
+static void want_up_to(struct gossip *gossip, struct member *member, uint64_t epoch, uint64_t sequence) {
+    const struct version there = {.id = member->id, .epoch = epoch, .sequence = sequence};
+    wants_newer(gossip, member, gossip->sender, &there);
+}
 
 static void on_own_entry(struct gossip *gossip, const struct entry *entry, const struct message *message) {
     struct member *self = gossip->self;
@@ -139,7 +155,7 @@ static void take_entry(struct gossip *gossip, struct member *member, const struc
         if (from_owner || !roll_is_called(gossip) || gossip->now_ms > member->want_ms + ASKED_MS)
             rumors_entry(gossip, member, from_owner && !members_are_many(gossip));
     } else if (result == REGISTRY_GAP) {
-        repair_want(gossip, member, gossip->sender);
+        want_up_to(gossip, member, entry->epoch, entry->sequence);
     } else if (result == REGISTRY_REFUSED) {
         conduct_note(gossip, member, MISDEED_TOO_MUCH);
     }
@@ -163,7 +179,7 @@ void repair_on_entry(struct gossip *gossip, const struct message *message) {
         return;
     }
     if (entry.epoch != member->epoch) {
-        if (entry.epoch > member->epoch) repair_want(gossip, member, gossip->sender);
+        if (entry.epoch > member->epoch) want_up_to(gossip, member, entry.epoch, entry.sequence);
         return;
     }
     if (registry_expects(member->registry, entry.sequence) != REGISTRY_REPEATED) {
@@ -227,7 +243,7 @@ void repair_head(struct gossip *gossip, struct member *member, const struct head
     else if (result == REGISTRY_REFUSED)
         conduct_note(gossip, member, MISDEED_TOO_MUCH);
     if (head->sequence > registry_sequence(member->registry) && result == REGISTRY_OK)
-        repair_want(gossip, member, gossip->sender);
+        want_up_to(gossip, member, head->epoch, head->sequence);
 }
 
 void repair_on_want_chunk(struct gossip *gossip, const struct message *message) {
@@ -331,7 +347,7 @@ static void compare_self(struct gossip *gossip, const struct version *theirs) {
         return;
     }
     if (is_mixed(theirs, &own)) own_say_again(gossip);
-    if (is_newer(&own, theirs)) serve(gossip, gossip->self, theirs);
+    if (repair_is_newer(&own, theirs)) serve(gossip, gossip->self, theirs);
 }
 
 bool repair_compare(struct gossip *gossip, const struct version *theirs, size_t *served) {
@@ -343,7 +359,7 @@ bool repair_compare(struct gossip *gossip, const struct version *theirs, size_t 
     if (!member) return false;
     if (!member->has_key) repair_hurry(gossip); /* comparing is how it was found; it may not be the only one */
     struct version ours = repair_version_of(member);
-    if (is_newer(theirs, &ours) || !member->known) repair_want(gossip, member, gossip->sender);
+    if (repair_is_newer(theirs, &ours) || !member->known) wants_newer(gossip, member, gossip->sender, theirs);
     if (!member->known) return member->has_key;
     if (is_mixed(&ours, theirs)) {
         if (member == gossip->sender)
@@ -359,9 +375,10 @@ bool repair_compare(struct gossip *gossip, const struct version *theirs, size_t 
     if (buried) {
         struct message accusation = accusation_of(member);
         reply_add(gossip, &accusation);
-    } else if (is_newer(&ours, theirs) && (catchup_serves_owner(gossip, OWNER_BYTES) || (*served)++ < SERVE_AT_ONCE)) {
+    } else if (repair_is_newer(&ours, theirs) &&
+               (catchup_serves_owner(gossip, OWNER_BYTES) || (*served)++ < SERVE_AT_ONCE)) {
         serve(gossip, member, theirs);
-    } else if (is_newer(&ours, theirs)) {
+    } else if (repair_is_newer(&ours, theirs)) {
         struct message have = {.kind = MESSAGE_HAVE, .version = ours};
         reply_add(gossip, &have);
     }

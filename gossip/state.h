@@ -18,6 +18,7 @@
 #include "gossip/shared.h"
 #include "gossip/timers.h"
 #include "gossip/transfer.h"
+#include "gossip/wants.h"
 
 #define BOOTSTRAP_MAX 64u
 #define REMEMBERED_MAX 64u
@@ -263,6 +264,7 @@ struct gossip {
     struct carrier carrier;
     struct own own;
 
+    struct wants wants;
     struct digest digest;
     struct packet reply; /* to the packet in hand */
     struct catchup catchup;

@@ -257,7 +257,10 @@ uint64_t rumors_deadline_ms(const struct gossip *gossip);
 
 /* ---- repair.c ---- */
 struct version repair_version_of(const struct member *member);
-void repair_want(struct gossip *gossip, struct member *member, struct member *from);
+/* Of this one, unless it was asked for just now, or is known and was not found worth asking. False: so it was not. */
+bool repair_want(struct gossip *gossip, struct member *member, struct member *from);
+void repair_ask(struct gossip *gossip, struct member *member, struct member *from); /* in any case */
+bool repair_is_newer(const struct version *a, const struct version *b);
 void repair_on_have(struct gossip *gossip, const struct message *message);
 void repair_on_entry(struct gossip *gossip, const struct message *message);
 /* One version that the sender holds. *served counts those answered in full. False: we have not met its owner. */
@@ -273,6 +276,13 @@ void repair_hurry(struct gossip *gossip);
 /* Asks for no chunk of the large checkpoints that were asked of this one before that. */
 void repair_put_off(struct gossip *gossip, const struct member *from, uint64_t until_ms);
 uint64_t repair_deadline_ms(const struct gossip *gossip);
+
+/* ---- wants.c ---- */
+void wants_init(struct gossip *gossip);
+/* `from` says in the packet in hand that this is there of the member, and we lack it: it is wanted until it comes. */
+void wants_newer(struct gossip *gossip, struct member *member, struct member *from, const struct version *there);
+void wants_tick(struct gossip *gossip);
+uint64_t wants_deadline_ms(const struct gossip *gossip);
 
 /* ---- catchup.c ---- */
 /* May this chunk of so many go to the sender of the packet in hand? If not, it has been told to come again. */

@@ -79,6 +79,9 @@ struct net {
     struct net_node nodes[NET_NODES_MAX];
     uint32_t loss_percent, delay_min_ms, delay_max_ms;
     bool cut[NET_NODES_MAX][NET_NODES_MAX]; /* from, to: datagrams */
+    /* Sees each datagram that is not cut off; true: it is lost. NULL: nobody looks. */
+    bool (*loses)(struct net *net, int from, int to, const struct gossip_datagram *datagram);
+    void *loses_context;
     /* Links, for tests that turn them on: ordered, without loss, dialled in a round trip. */
     bool links;
     bool link_cut[NET_NODES_MAX][NET_NODES_MAX]; /* between the two; set by net_cut_link() */
@@ -362,6 +365,7 @@ static inline void net_drain(struct net *net, int from) {
             bool reaches = is_group ? net->nodes[to].seeks && net->nodes[to].lan == node->lan
                                     : memcmp(address->ip, datagram.to.ip, 16) == 0 && address->port == datagram.to.port;
             if (!reaches || net->cut[from][to]) continue;
+            if (net->loses && net->loses(net, from, to, &datagram)) continue;
             net->multicast += is_group;
             net->to[to] += !is_group;
             if (net_random(net) % 100 >= net->loss_percent)
