@@ -17,6 +17,7 @@ struct wire {
         uint64_t at_ms;
     } wants[NOTED_MAX];
     int want_count;
+    uint64_t tellings; /* of the owner by the first other */
 };
 
 static struct wire_in open_packet(const struct net *net, const struct gossip_datagram *datagram,
@@ -246,6 +247,46 @@ static void nothing_is_asked_for_of_who_is_gone(void **state) {
     }
 }
 
+/* ---- rumours ---- */
+
+/* HAVE and ENTRY of the owner, by the first other that is not the viewer. */
+static bool counts_tellings(struct net *net, int from, int to, const struct gossip_datagram *datagram) {
+    struct wire *wire = net->loses_context;
+    uint8_t plain[SEAL_PLAIN_MAX];
+    struct wire_in in = open_packet(net, datagram, plain);
+    struct message message;
+    (void)to;
+    while (from == 1 && message_get(&in, &message)) {
+        struct entry entry;
+        bool is_entry = message.kind == MESSAGE_ENTRY && entry_read(message.bytes, message.size, &entry) &&
+                        is_owners(net, wire, &entry.id);
+        wire->tellings += is_entry || (message.kind == MESSAGE_HAVE && is_owners(net, wire, &message.version.id));
+    }
+    return false;
+}
+
+static uint64_t tellings_after(uint32_t loss_percent) {
+    struct net *net = net_of_many(12, 920);
+    struct wire wire = {.owner = OWNER};
+    net->loss_percent = loss_percent;
+    net_run(net, 30000); /* it is measured */
+    net->loss_percent = 0;
+    net->loses = counts_tellings;
+    net->loses_context = &wire;
+    net_row(net, OWNER, "first/#", true);
+    net_run(net, 1500);
+    net_free(net);
+    return wire.tellings;
+}
+
+static void where_much_is_lost_a_rumour_is_told_more_often(void **state) {
+    (void)state;
+    uint64_t good = tellings_after(0), bad = tellings_after(40);
+    print_message("told by one: %d times, where two fifths are lost %d\n", (int)good, (int)bad);
+    assert_int_equal(good, 8);
+    assert_in_range(bad, 11, 16);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_lost_is_asked_for_again_of_another_until_it_comes),
@@ -253,6 +294,7 @@ int main(void) {
         cmocka_unit_test(who_boasts_of_a_busy_one_does_not_either),
         cmocka_unit_test(who_boasts_of_all_leaves_room_for_what_others_say),
         cmocka_unit_test(nothing_is_asked_for_of_who_is_gone),
+        cmocka_unit_test(where_much_is_lost_a_rumour_is_told_more_often),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
