@@ -14,7 +14,7 @@
  * view of every owner's rows is what the owner itself shows, and all table hashes are equal. For a world
  * without cut paths. Nothing is asked of a hostile broker, nor of what others hold of it. */
 bool checks_registry_agrees(const struct world *world, char why[CHECKS_WHY]);
-/* All table hashes of honest brokers are equal: they hold the same of a hostile one too. */
+/* All table hashes of honest brokers are equal, and they show the same rows of a hostile one, whatever it told each. */
 bool checks_tables_agree(const struct world *world, char why[CHECKS_WHY]);
 
 enum checks_repeats { CHECKS_ONCE, CHECKS_QOS1_MAY_REPEAT };

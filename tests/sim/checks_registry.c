@@ -12,7 +12,7 @@ struct rows {
     const struct world *world;
     char (*texts)[ROW_TEXT_MAX];
     size_t count, room;
-    bool own_only;
+    bool own_only, of_hostile; /* of all honest owners, or of the hostile ones */
 };
 
 static struct member_id id_of(const struct world_node *node) {
@@ -34,7 +34,7 @@ static bool is_hostile(const struct world *world, const struct member_id *id) {
 static bool on_row(void *context, const struct member_info *owner, enum gossip_row_kind kind, const char *filter,
                    size_t size) {
     struct rows *rows = context;
-    if ((rows->own_only && !owner->self) || is_hostile(rows->world, &owner->id)) return true;
+    if ((rows->own_only && !owner->self) || is_hostile(rows->world, &owner->id) != rows->of_hostile) return true;
     if (rows->count == rows->room) {
         rows->room = rows->room == 0 ? 64 : rows->room * 2;
         rows->texts = realloc(rows->texts, rows->room * sizeof *rows->texts);
@@ -51,6 +51,10 @@ static int compare(const void *a, const void *b) {
 
 static void collect(struct rows *rows, const struct world_node *node) {
     gossip_walk_rows(node_gossip(node->node), world_node_now_ms(node), on_row, rows);
+}
+
+static void sort(struct rows *rows) {
+    if (rows->count > 0) qsort(rows->texts, rows->count, sizeof *rows->texts, compare);
 }
 
 static bool is_live(const struct world_node *node) {
@@ -78,12 +82,12 @@ static bool rows_agree(const struct world *world, char why[CHECKS_WHY]) {
     bool good = true;
     for (size_t i = 0; i < world->node_count; i++)
         if (is_judged(world->nodes[i])) collect(&truth, world->nodes[i]);
-    if (truth.count > 0) qsort(truth.texts, truth.count, sizeof *truth.texts, compare);
+    sort(&truth);
     for (size_t i = 0; i < world->node_count && good; i++) {
         struct rows view = {.world = world};
         if (!is_judged(world->nodes[i])) continue;
         collect(&view, world->nodes[i]);
-        if (view.count > 0) qsort(view.texts, view.count, sizeof *view.texts, compare);
+        sort(&view);
         good = same_rows(&truth, &view, world->nodes[i]->name, why);
         free(view.texts);
     }
@@ -107,19 +111,33 @@ static bool sees(const struct world_node *viewer, const struct world_node *node,
     return false;
 }
 
+static bool hashes_agree(const struct world_node *first, const struct world_node *node, char why[CHECKS_WHY]) {
+    if (gossip_table_hash(node_gossip(first->node)) == gossip_table_hash(node_gossip(node->node))) return true;
+    snprintf(why, CHECKS_WHY, "the table hashes of %s and %s differ", first->name, node->name);
+    return false;
+}
+
+/* Equal hashes of two that were told different things would be a fault of the hash. */
+static bool tales_agree(const struct world *world, const struct world_node *first, const struct world_node *node,
+                        char why[CHECKS_WHY]) {
+    struct rows one = {.world = world, .of_hostile = true}, other = one;
+    collect(&one, first);
+    collect(&other, node);
+    sort(&one);
+    sort(&other);
+    bool good = same_rows(&one, &other, node->name, why);
+    free(one.texts);
+    free(other.texts);
+    return good;
+}
+
 bool checks_tables_agree(const struct world *world, char why[CHECKS_WHY]) {
-    uint64_t hash = 0;
     const struct world_node *first = NULL;
     for (size_t i = 0; i < world->node_count; i++) {
-        if (!is_judged(world->nodes[i])) continue;
-        uint64_t its = gossip_table_hash(node_gossip(world->nodes[i]->node));
-        if (first == NULL) {
-            first = world->nodes[i];
-            hash = its;
-        } else if (its != hash) {
-            snprintf(why, CHECKS_WHY, "the table hashes of %s and %s differ", first->name, world->nodes[i]->name);
-            return false;
-        }
+        const struct world_node *node = world->nodes[i];
+        if (!is_judged(node)) continue;
+        if (first == NULL) first = node;
+        if (!tales_agree(world, first, node, why) || !hashes_agree(first, node, why)) return false;
     }
     return true;
 }

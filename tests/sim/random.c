@@ -167,6 +167,10 @@ static void calm_down(struct plan *plan) {
     }
 }
 
+static bool tables_agree(struct world *world, void *why) {
+    return checks_tables_agree(world, why);
+}
+
 static bool faults_then_quiet(struct run *run, struct world *world, bool hostile) {
     struct plan plan = {.world = world, .hostile = hostile};
     char why[CHECKS_WHY] = "";
@@ -181,6 +185,10 @@ static bool faults_then_quiet(struct run *run, struct world *world, bool hostile
     }
     calm_down(&plan);
     if (!run_settle(run, world, QUIET_SETTLE_MS)) return false;
+    if (!world_run_until(world, QUIET_SETTLE_MS, tables_agree, why)) {
+        checks_trace_members(world);
+        return run_fail(run, "they do not agree: %s", why);
+    }
     world_run_ms(world, LONGEST_BACK_OFF_MS);
     uint64_t quiet_us = heap_now_us(world->heap);
     for (size_t i = 0; i < 3 * world->client_count; i++)
