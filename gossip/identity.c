@@ -110,7 +110,7 @@ static void refuse(struct gossip *gossip, struct member *member, const uint8_t h
 static void pass_over(struct gossip *gossip, struct member *member, const uint8_t hash[8]) {
     receive_may(gossip, ALLOW_REFUSED, 1);
     memcpy(member->refused_hash, hash, 8);
-    member->refused_event_ms = gossip->now_ms + REFUSED_AGAIN_MS;
+    member->passed_over_ms = gossip->now_ms + REFUSED_AGAIN_MS;
     members_changed(gossip, member);
     gossip->counters.refused_token++;
 }
@@ -164,7 +164,7 @@ void identity_on_token(struct gossip *gossip, const struct message *message) {
     uint8_t digest[32];
     gossip->crypto.sha256(gossip->crypto.context, message->bytes, message->size, digest);
     struct gossip_who who = {0};
-    bool passed_over = member->known && gossip->now_ms < member->refused_event_ms;
+    bool passed_over = member->known && !own_word && gossip->now_ms < member->passed_over_ms;
     bool same = (member->refused || passed_over) && memcmp(member->refused_hash, digest, 8) == 0;
     if (same && !(member->name_taken && names_free(gossip, member->name, &id))) {
         tell_refused(gossip, member, "your token was refused before, and is the same");

@@ -162,7 +162,8 @@ struct member {
     size_t token_size;
     uint8_t refused_hash[8];
     uint64_t refused_event_ms, refused_told_ms, refused_us_ms; /* next allowed */
-    uint64_t who_asked_ms;                                     /* next allowed */
+    uint64_t passed_over_ms;          /* until then what was refused from hearsay is not judged again */
+    uint64_t who_asked_ms;            /* next allowed */
     const char *name;                 /* GOSSIP_NAME_MAX + 1 bytes, of who; empty when it is not known */
     struct copied_head *waiting_head; /* not checked yet, as its key is not known; NULL: none */
 

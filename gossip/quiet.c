@@ -161,10 +161,10 @@ static bool is_newer(const struct member *member, uint64_t epoch, uint64_t incar
 
 /* Takes out of the copy what has no more use. False: something is still of use, for so long as is known. */
 static bool forget_the_past(uint64_t now_ms, struct member *copy, uint64_t *until_ms) {
-    uint64_t *const times[] = {&copy->refused_event_ms, &copy->refused_told_ms,     &copy->refused_us_ms,
-                               &copy->who_asked_ms,     &copy->evidence_sent_ms,    &copy->head_told_ms,
-                               &copy->prove_ms,         &copy->allowances.until_ms, &copy->want_ms,
-                               &copy->hint_ms};
+    uint64_t *const times[] = {&copy->refused_event_ms, &copy->refused_told_ms, &copy->refused_us_ms,
+                               &copy->passed_over_ms,   &copy->who_asked_ms,    &copy->evidence_sent_ms,
+                               &copy->head_told_ms,     &copy->prove_ms,        &copy->allowances.until_ms,
+                               &copy->want_ms,          &copy->hint_ms};
     for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
         if (*times[i] > now_ms) {
             *until_ms = *times[i];
