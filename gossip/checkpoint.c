@@ -127,6 +127,14 @@ void checkpoint_set_head(struct checkpoint *checkpoint, const uint8_t *bytes, si
     checkpoint->head_size = size;
 }
 
+bool checkpoint_is_outdated(const struct checkpoint *checkpoint, const struct head *head, const uint8_t *bytes,
+                            size_t size) {
+    struct head named;
+    if (!checkpoint || !head_read(checkpoint->head, checkpoint->head_size, &named)) return true;
+    if (head->incarnation != named.incarnation) return head->incarnation > named.incarnation;
+    return signed_compare(bytes, size, checkpoint->head, checkpoint->head_size) > 0;
+}
+
 void checkpoint_read(const struct checkpoint *checkpoint, uint64_t index, struct checkpoint_chunk *chunk) {
     size_t size = rowset_encoded_size(&checkpoint->rows), count = (size_t)checkpoint_chunks(size);
     const uint8_t *level = checkpoint->hashes;

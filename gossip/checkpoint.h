@@ -46,6 +46,11 @@ void checkpoint_name(const struct checkpoint *checkpoint, const struct gossip_cr
 /* The first one given stays: one head is as good as another to prove it. */
 void checkpoint_set_head(struct checkpoint *checkpoint, const uint8_t *bytes, size_t size);
 
+/* Is this head, which names another one of the same epoch, a later word of the owner than the head that we have of it?
+ * Nothing is earlier than NULL, or one without a head. */
+bool checkpoint_is_outdated(const struct checkpoint *checkpoint, const struct head *head, const uint8_t *bytes,
+                            size_t size);
+
 /* A chunk and its proof; their sizes. The index must be below checkpoint_chunks(). */
 struct checkpoint_chunk {
     uint8_t bytes[MESSAGE_CHUNK_SIZE];

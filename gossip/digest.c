@@ -31,24 +31,30 @@ static void count(const struct gossip *gossip, struct digest *digest, const stru
     uint64_t hash = hash_of(gossip, &counted->version);
     struct version rows = counted->version;
     rows.incarnation = 0;
+    memcpy(rows.mark, counted->chain, sizeof rows.mark);
     digest->buckets[digest_bucket_of(&rows.id)] ^= hash;
     digest->all ^= hash;
     if (rows.sequence > 0) digest->table ^= hash_of(gossip, &rows);
 }
 
+struct counted digest_counted(const struct member *member) {
+    struct counted counted = {.listed = digest_lists(member), .version = repair_version_of(member)};
+    if (member->registry) memcpy(counted.chain, member->registry->at.chain, sizeof counted.chain);
+    return counted;
+}
+
 static bool same_version(const struct version *a, const struct version *b) {
     return a->epoch == b->epoch && a->incarnation == b->incarnation && a->sequence == b->sequence &&
-           memcmp(a->chain, b->chain, sizeof a->chain) == 0;
+           memcmp(a->mark, b->mark, sizeof a->mark) == 0;
 }
 
 void digest_changed(struct gossip *gossip, struct member *member) {
     struct counted *counted = &member->counted;
-    bool listed = digest_lists(member);
-    if (!listed && !counted->listed) return;
-    struct version version = repair_version_of(member);
-    if (listed && counted->listed && same_version(&version, &counted->version)) return;
+    if (!digest_lists(member) && !counted->listed) return;
+    struct counted now = digest_counted(member);
+    if (now.listed && counted->listed && same_version(&now.version, &counted->version)) return;
     count(gossip, &gossip->digest, counted);
-    *counted = (struct counted){listed, version};
+    *counted = now;
     count(gossip, &gossip->digest, counted);
 }
 
@@ -62,7 +68,7 @@ const char *digest_fault(const struct gossip *gossip) {
     struct member copy;
     for (size_t i = 0; i < gossip->members.count; i++) {
         const struct member *member = members_look(gossip, i, &copy);
-        struct counted counted = {digest_lists(member), repair_version_of(member)};
+        struct counted counted = digest_counted(member);
         count(gossip, &expected, &counted);
     }
     return memcmp(&expected, &gossip->digest, sizeof expected) == 0 ? NULL : "a digest is not that of the members";

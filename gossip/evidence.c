@@ -174,7 +174,7 @@ static void take_head(struct gossip *gossip, struct member *member, const struct
                       size_t size) {
     bool restarted = head->epoch > member->epoch, was_visible = member_is_visible(member);
     const struct gossip_address before = member->address;
-    struct statement *said = statement_new(gossip->shared, head, bytes, size);
+    struct statement *said = statement_new(gossip->shared, &gossip->crypto, head, bytes, size);
     if (!said) return; /* it will be told again */
     if (restarted) new_epoch(gossip, member, head);
     member->incarnation = head->incarnation;
@@ -208,31 +208,42 @@ static void take_head(struct gossip *gossip, struct member *member, const struct
     members_changed(gossip, member);
 }
 
-/* One that is not newer, and names a checkpoint above what we hold. But not above the newest head's: in one life that
- * never falls, so it would be of a life that was lost. */
-static bool helps(const struct member *member, const struct head *head) {
+/* One that is not newer, and names a checkpoint above what we hold, or a later one than ours. But not above the newest
+ * head's: in one life that never falls, so it would be of a life that was lost. */
+static bool helps(const struct member *member, const struct head *head, const uint8_t *bytes, size_t size) {
     struct head newest;
-    if (head->epoch != member->epoch || head->checkpoint_sequence <= registry_sequence(member->registry)) return false;
-    return !head_read(member->head, member->head_size, &newest) ||
-           head->checkpoint_sequence <= newest.checkpoint_sequence;
+    if (head->epoch != member->epoch) return false;
+    bool knows = head_read(member->head, member->head_size, &newest);
+    if (knows && head->checkpoint_sequence > newest.checkpoint_sequence) return false;
+    if (head->checkpoint_sequence > registry_sequence(member->registry)) return true;
+    return knows && two_states_base_yields(member, &newest, head, bytes, size);
+}
+
+/* What it said last in this epoch is that it leaves, in whatever order that is heard. */
+static bool is_last_word(const struct member *member, const struct head *head) {
+    return head->epoch == member->epoch && head->incarnation != member->incarnation && head->leaving &&
+           !member->leaving;
 }
 
 /* brought: by the sender of the packet in hand, who has seen the key. */
 static void check_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
                        size_t size, bool brought) {
-    bool newer = evidence_is_above(head->epoch, head->incarnation, member->epoch, member->incarnation);
-    if (!newer && !helps(member, head)) {
+    bool newer = evidence_is_above(head->epoch, head->incarnation, member->epoch, member->incarnation) ||
+                 is_last_word(member, head);
+    bool same = size == member->head_size && memcmp(bytes, member->head, size - GOSSIP_SIGNATURE_SIZE) == 0;
+    if (!newer && !same && two_states_head_wins(gossip, member, head, bytes, size)) {
+        if (gossip->header) evidence_answer_older(gossip, member);
+        take_head(gossip, member, head, bytes, size);
+        return;
+    }
+    if (!newer && !helps(member, head, bytes, size)) {
         /* Older, or as new and different: then two speak with one key, and both should know. */
-        bool same = size == member->head_size && memcmp(bytes, member->head, size - GOSSIP_SIGNATURE_SIZE) == 0;
-        if (!same && two_states_head_wins(gossip, member, head, bytes, size)) {
-            if (gossip->header) evidence_answer_older(gossip, member);
-            take_head(gossip, member, head, bytes, size);
-            return;
-        }
-        if (gossip->header && !same)
+        if (gossip->header && !same) {
+            two_states_answer_base(gossip, member, head);
             evidence_answer_older(gossip, member);
-        else if (gossip->header && member != gossip->sender)
+        } else if (gossip->header && member != gossip->sender) {
             rumors_say_had(gossip, member);
+        }
         return;
     }
     if (newer && member->leaving && head->epoch == member->epoch && !head->leaving) {

@@ -59,6 +59,7 @@ struct probe {
 struct counted {
     bool listed;
     struct version version;
+    uint8_t chain[8];
 };
 
 struct copied_head {

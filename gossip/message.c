@@ -143,7 +143,7 @@ void version_store(uint8_t out[MESSAGE_VERSION_SIZE], const struct version *vers
     wire_store_u64(out + 16, version->epoch);
     wire_store_u64(out + 24, version->incarnation);
     wire_store_u64(out + 32, version->sequence);
-    memcpy(out + 40, version->chain, 8);
+    memcpy(out + 40, version->mark, 8);
 }
 
 void version_load(const uint8_t in[MESSAGE_VERSION_SIZE], struct version *version) {
@@ -151,5 +151,5 @@ void version_load(const uint8_t in[MESSAGE_VERSION_SIZE], struct version *versio
     version->epoch = wire_load_u64(in + 16);
     version->incarnation = wire_load_u64(in + 24);
     version->sequence = wire_load_u64(in + 32);
-    memcpy(version->chain, in + 40, 8);
+    memcpy(version->mark, in + 40, 8);
 }

@@ -60,7 +60,7 @@ enum message_kind {
 struct version {
     struct member_id id;
     uint64_t epoch, incarnation, sequence;
-    uint8_t chain[8];
+    uint8_t mark[8]; /* of all that is held of it at that sequence (repair.c) */
 };
 
 struct message {

@@ -38,7 +38,7 @@ bool own_sign_head(struct gossip *gossip) {
     uint8_t bytes[HEAD_SIZE_MAX];
     size_t size = head_sign(&head, &gossip->crypto, bytes);
     if (size == 0) return false;
-    struct statement *said = statement_new(gossip->shared, &head, bytes, size);
+    struct statement *said = statement_new(gossip->shared, &gossip->crypto, &head, bytes, size);
     if (!said) return false;
     self->incarnation++;
     member_set_said(self, said);

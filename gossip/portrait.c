@@ -71,8 +71,8 @@ static bool is_statement(const struct shared *shared, const void *wanted) {
     return said->size == want->size && memcmp(said->bytes, want->bytes, want->size) == 0;
 }
 
-struct statement *statement_new(struct gossip_shared *pool, const struct head *head, const uint8_t *bytes,
-                                size_t size) {
+struct statement *statement_new(struct gossip_shared *pool, const struct gossip_crypto *crypto, const struct head *head,
+                                const uint8_t *bytes, size_t size) {
     struct wanted_statement want = {bytes, size};
     uint64_t hash = hash_of_end(bytes, size);
     struct statement *said = (struct statement *)shared_find(pool, SHARED_HEAD, hash, is_statement, &want);
@@ -87,6 +87,7 @@ struct statement *statement_new(struct gossip_shared *pool, const struct head *h
                                .size = size};
     shared_init(&said->shared, SHARED_HEAD, hash);
     memcpy(said->ring_mark, head->ring_mark, sizeof said->ring_mark);
+    signed_mark(bytes, size, crypto, said->mark);
     memcpy(said->bytes, bytes, size);
     shared_offer(pool, &said->shared);
     return said;

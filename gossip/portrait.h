@@ -24,6 +24,7 @@ struct statement {
     bool leaving;
     uint64_t ring;
     uint8_t ring_mark[8];
+    uint8_t mark[8]; /* signed_mark() */
     size_t size;
     uint8_t bytes[];
 };
@@ -43,7 +44,8 @@ struct who *who_new(struct gossip_shared *pool, const struct member_id *id,
                     const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE], const char *name, const uint8_t *token,
                     size_t token_size);
 void who_unref(struct who *who); /* NULL is fine */
-struct statement *statement_new(struct gossip_shared *pool, const struct head *head, const uint8_t *bytes, size_t size);
+struct statement *statement_new(struct gossip_shared *pool, const struct gossip_crypto *crypto, const struct head *head,
+                                const uint8_t *bytes, size_t size);
 void statement_unref(struct statement *said); /* NULL is fine */
 /* With one reference, new or found; it takes over the caller's to what it is made of, unless it is NULL: no memory. */
 struct portrait *portrait_take(struct gossip_shared *pool, struct who *who, struct statement *said,

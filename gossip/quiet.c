@@ -115,7 +115,7 @@ static void read(const struct quiet *quiet, struct member *out) {
                                 .entry_sends = quiet->entry_sends,
                                 .head_had = quiet->head_had,
                                 .entry_had = quiet->entry_had};
-    out->counted = (struct counted){true, repair_version_of(out)};
+    out->counted = digest_counted(out);
 }
 
 void quiet_read(const struct quiet *quiet, uint32_t number, struct member *out) {

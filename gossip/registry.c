@@ -340,7 +340,8 @@ enum registry_result registry_head(struct registry **held, const struct registry
     struct registry_place at = place_of(*held, rules);
     if (head->checkpoint_size > rules->limits.owner_bytes_max) return REGISTRY_REFUSED;
     if (head->checkpoint_sequence > at.sequence) return REGISTRY_GAP;
-    if (head->checkpoint_sequence < at.base_sequence) return REGISTRY_REPEATED;
+    if (head->checkpoint_sequence < at.base_sequence)
+        return checkpoint_is_outdated((*held)->base, head, bytes, size) ? REGISTRY_MIXED : REGISTRY_REPEATED;
     if (head->checkpoint_sequence == at.sequence && memcmp(head->checkpoint_chain, at.chain, sizeof at.chain) != 0)
         return REGISTRY_MIXED;
     if (head->checkpoint_sequence > at.base_sequence) return fold(held, rules, head, bytes, size);

@@ -6,19 +6,25 @@
 #define WANT_AGAIN_MS 30u
 #define ASKED_MS 500u /* an answer to WANT may take so long */
 #define WANT_OF_SAME_MS 300u
-#define ENTRIES_PER_WANT 8u
-#define SERVE_AT_ONCE 4u /* owners answered in full to one list of versions; of the others only the version */
+#define SERVE_AT_ONCE 4u /* owners answered with more than the version to one list of versions */
 #define CHUNK_RETRY_MS 250u
 #define CHUNK_RETRY_LINK_MS 2000u /* nothing is lost there, but by a link that ends or a queue that is full */
 #define OWNER_BYTES 1500u         /* about, of one that is told in full */
 #define HURRY_PART 5u
 #define HIDDEN_RETRY_MS 5000u /* while its owner is away */
 
+static void mix(uint8_t mark[8], const uint8_t part[8]) {
+    for (size_t i = 0; i < 8; i++)
+        mark[i] ^= part[i];
+}
+
 struct version repair_version_of(const struct member *member) {
     struct version version = {.id = member->id, .epoch = member->epoch, .incarnation = member->incarnation};
+    if (member->said) mix(version.mark, member->said->mark);
     if (member->registry) {
         version.sequence = member->registry->at.sequence;
-        memcpy(version.chain, member->registry->at.chain, sizeof version.chain);
+        mix(version.mark, member->registry->at.chain);
+        mix(version.mark, member->registry->at.base_root);
     }
     return version;
 }
@@ -62,9 +68,10 @@ bool repair_want(struct gossip *gossip, struct member *member, struct member *fr
     return true;
 }
 
-static void tell_base(struct gossip *gossip, const struct checkpoint *base) {
+void repair_tell_base(struct gossip *gossip, const struct checkpoint *base) {
+    if (!base || base->head_size == 0) return;
     struct message head = {.kind = MESSAGE_HEAD, .bytes = base->head, .size = base->head_size};
-    if (base->head_size > 0) reply_add(gossip, &head);
+    reply_add(gossip, &head);
 }
 
 /* What is newer than this, in answer to the packet in hand. */
@@ -77,10 +84,10 @@ static void serve(struct gossip *gossip, const struct member *member, const stru
     }
     uint64_t sequence = held->epoch == member->epoch ? held->sequence : 0;
     if (sequence < registry_base_sequence(registry)) {
-        tell_base(gossip, registry->base);
+        repair_tell_base(gossip, registry->base);
         return;
     }
-    for (uint64_t next = sequence + 1; next <= sequence + ENTRIES_PER_WANT; next++) {
+    for (uint64_t next = sequence + 1; next <= sequence + REPAIR_ENTRIES_PER_WANT; next++) {
         const struct log_entry *entry = registry_entry(registry, next);
         if (!entry) return;
         struct message message = {.kind = MESSAGE_ENTRY, .bytes = entry->bytes, .size = entry->size};
@@ -151,6 +158,7 @@ static void take_entry(struct gossip *gossip, struct member *member, const struc
     holdings_end(gossip, member);
     if (result == REGISTRY_OK) {
         gossip->counters.entries_received++;
+        sweep_follow(gossip, member, entry->sequence);
         /* What a joiner asks for the others have had for long. */
         if (from_owner || !roll_is_called(gossip) || gossip->now_ms > member->want_ms + ASKED_MS)
             rumors_entry(gossip, member, from_owner && !members_are_many(gossip));
@@ -252,7 +260,7 @@ void repair_on_want_chunk(struct gossip *gossip, const struct message *message) 
     const struct checkpoint *base = member->registry ? member->registry->base : NULL;
     if (!base) return;
     if (message->version.epoch != member->epoch || message->version.sequence != base->sequence) {
-        tell_base(gossip, base);
+        repair_tell_base(gossip, base);
         return;
     }
     uint64_t chunks = checkpoint_chunks(rowset_encoded_size(&base->rows));
@@ -318,7 +326,14 @@ void repair_put_off(struct gossip *gossip, const struct member *from, uint64_t u
 }
 
 static bool is_mixed(const struct version *a, const struct version *b) {
-    return a->epoch == b->epoch && a->sequence == b->sequence && memcmp(a->chain, b->chain, sizeof a->chain) != 0;
+    return a->epoch == b->epoch && a->incarnation == b->incarnation && a->sequence == b->sequence &&
+           memcmp(a->mark, b->mark, sizeof a->mark) != 0;
+}
+
+/* Theirs is longer, and perhaps of another tale. */
+static bool goes_on_beyond(const struct version *ours, const struct version *theirs, const struct member *member) {
+    return ours->epoch == theirs->epoch && ours->incarnation == theirs->incarnation &&
+           ours->sequence < theirs->sequence && two_states_are_known(member);
 }
 
 /* Tells an owner what we hold of it; of nobody else. */
@@ -350,6 +365,12 @@ static void compare_self(struct gossip *gossip, const struct version *theirs) {
     if (repair_is_newer(&own, theirs)) serve(gossip, gossip->self, theirs);
 }
 
+/* They are beyond where our checkpoint of as new a head is still to come: perhaps theirs is another head. */
+static bool is_held_up(const struct gossip *gossip, const struct member *member, const struct version *theirs) {
+    return theirs->epoch == member->epoch && theirs->incarnation == member->incarnation &&
+           theirs->sequence > registry_sequence(member->registry) && transfers_find(&gossip->transfers, &member->id);
+}
+
 bool repair_compare(struct gossip *gossip, const struct version *theirs, size_t *served) {
     if (id_equal(&theirs->id, &gossip->self->id)) {
         compare_self(gossip, theirs);
@@ -359,13 +380,19 @@ bool repair_compare(struct gossip *gossip, const struct version *theirs, size_t 
     if (!member) return false;
     if (!member->has_key) repair_hurry(gossip); /* comparing is how it was found; it may not be the only one */
     struct version ours = repair_version_of(member);
-    if (repair_is_newer(theirs, &ours) || !member->known) wants_newer(gossip, member, gossip->sender, theirs);
+    bool contradicts = is_mixed(&ours, theirs) || goes_on_beyond(&ours, theirs, member);
+    if ((repair_is_newer(theirs, &ours) && !contradicts) || !member->known)
+        wants_newer(gossip, member, gossip->sender, theirs);
     if (!member->known) return member->has_key;
-    if (is_mixed(&ours, theirs)) {
+    if (is_held_up(gossip, member, theirs) && (*served)++ < SERVE_AT_ONCE) {
+        struct message head = evidence_head_of(member);
+        reply_add(gossip, &head);
+    }
+    if (contradicts) {
         if (member == gossip->sender)
             show_owner(gossip, &ours);
         else
-            two_states_show(gossip, member);
+            two_states_compare(gossip, member, theirs->sequence);
     }
     /* However far its log has come since: what is dead is its head, and while it is, its rows are not asked for. */
     bool is_back = member->state == MEMBER_DOWN &&
@@ -388,6 +415,7 @@ bool repair_compare(struct gossip *gossip, const struct version *theirs, size_t 
 void repair_tick(struct gossip *gossip) {
     for (struct transfer *transfer = gossip->transfers.all; transfer; transfer = transfers_next(transfer))
         retry_chunks(gossip, transfer);
+    sweep_tick(gossip);
     if (gossip->now_ms < gossip->next_sync_ms) return;
     uint32_t interval = gossip->limits.anti_entropy_ms;
     if (gossip->now_ms < gossip->comparison.hurry_until_ms) interval /= HURRY_PART;
@@ -405,7 +433,7 @@ void repair_hurry(struct gossip *gossip) {
 }
 
 uint64_t repair_deadline_ms(const struct gossip *gossip) {
-    uint64_t deadline = gossip->next_sync_ms;
+    uint64_t deadline = earlier(gossip->next_sync_ms, sweep_deadline_ms(gossip));
     for (struct transfer *transfer = gossip->transfers.all; transfer; transfer = transfers_next(transfer))
         for (size_t i = 0; i < TRANSFER_STAGINGS; i++)
             if (transfer->staging[i].used) deadline = earlier(deadline, transfer->staging[i].retry_ms);

@@ -100,6 +100,18 @@ bool entry_next(struct entry *entry, struct entry_op *op) {
     return op_read(&entry->ops, op);
 }
 
+int signed_compare(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size) {
+    size_t least = (a_size < b_size ? a_size : b_size) - GOSSIP_SIGNATURE_SIZE;
+    int order = memcmp(a, b, least);
+    return order != 0 ? order : (a_size > b_size) - (a_size < b_size);
+}
+
+void signed_mark(const uint8_t *bytes, size_t size, const struct gossip_crypto *crypto, uint8_t mark[8]) {
+    uint8_t digest[32];
+    crypto->sha256(crypto->context, bytes, size - GOSSIP_SIGNATURE_SIZE, digest);
+    memcpy(mark, digest, 8);
+}
+
 void entry_chain(const uint8_t *bytes, size_t size, const struct gossip_crypto *crypto, uint8_t chain[8]) {
     uint8_t joined[8 + ENTRY_BODY_MAX], digest[32];
     size_t body = size - GOSSIP_SIGNATURE_SIZE;

@@ -31,6 +31,11 @@ size_t head_sign(const struct head *head, const struct gossip_crypto *crypto, ui
 /* Reads without checking the signature. */
 bool head_read(const uint8_t *bytes, size_t size, struct head *head);
 
+/* Of what two say: below 0, 0, above 0. Without the signatures, which differ each time one is made. */
+int signed_compare(const uint8_t *a, size_t a_size, const uint8_t *b, size_t b_size);
+/* The first bytes of the SHA-256 of what it says. */
+void signed_mark(const uint8_t *bytes, size_t size, const struct gossip_crypto *crypto, uint8_t mark[8]);
+
 /* Checks the signature of either object. */
 bool signed_verify(const uint8_t *bytes, size_t size, const struct gossip_crypto *crypto,
                    const uint8_t public_key[GOSSIP_PUBLIC_KEY_SIZE]);

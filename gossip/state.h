@@ -56,6 +56,14 @@ struct comparison {
     uint64_t meet_ms;        /* before that, not at once with whoever becomes visible */
 };
 
+/* sweep.c: whose log, and by whom told, is gone through. */
+struct sweep {
+    struct member_id id, from;
+    uint64_t at, asked, end; /* up to here it is the same, what is behind this was asked for, and so far it goes */
+    uint64_t retry_ms;
+    uint32_t tries; /* left; 0: none is going on */
+};
+
 /* One packet being written. */
 struct packet {
     struct gossip_address to;
@@ -218,6 +226,7 @@ struct gossip {
     uint64_t next_probe_ms; /* probe.c */
     uint64_t next_rumor_ms, last_rumor_ms, next_sync_ms, next_rejoin_ms, dial_gap_ms;
     struct comparison comparison; /* digest.c */
+    struct sweep sweep;
     struct watch watch;
     bool rumor_ahead;            /* rumors.c: which neighbour the last round went to */
     uint32_t awareness;          /* 0 is well; Lifeguard's local health */

@@ -56,17 +56,21 @@ static struct transfer *make(struct transfers *transfers, const struct member_id
     return NULL;
 }
 
+static void drop_window_up_to(struct transfer *transfer, uint64_t sequence) {
+    for (size_t i = 0; i < TRANSFER_WINDOW; i++) {
+        struct log_entry **slot = &transfer->window[i];
+        if (!*slot || (*slot)->sequence > sequence) continue;
+        log_entry_unref(*slot);
+        *slot = NULL;
+    }
+}
+
 /* What we are beyond is of no use, and a transfer with nothing in it is none. */
 static void tidy(struct transfers *transfers, struct transfer *transfer, uint64_t sequence) {
     bool idle = !transfer->refused;
-    for (size_t i = 0; i < TRANSFER_WINDOW; i++) {
-        struct log_entry **slot = &transfer->window[i];
-        if (*slot && (*slot)->sequence <= sequence) {
-            log_entry_unref(*slot);
-            *slot = NULL;
-        }
-        idle = idle && !*slot;
-    }
+    drop_window_up_to(transfer, sequence);
+    for (size_t i = 0; i < TRANSFER_WINDOW; i++)
+        idle = idle && !transfer->window[i];
     for (size_t i = 0; i < TRANSFER_STAGINGS; i++) {
         struct staging *staging = &transfer->staging[i];
         if (staging->used && staging->head.checkpoint_sequence <= sequence) staging_free(staging);
@@ -93,16 +97,37 @@ static enum registry_result keep_early(struct transfers *transfers, const struct
     return kept ? REGISTRY_GAP : REGISTRY_NO_MEMORY;
 }
 
+static bool is_later(const struct staging *staging, const struct head *than, const uint8_t *bytes, size_t size) {
+    if (staging->head.incarnation != than->incarnation) return staging->head.incarnation > than->incarnation;
+    return signed_compare(staging->head_bytes, staging->head_size, bytes, size) > 0;
+}
+
+static bool is_newest(const struct transfer *transfer, const struct staging *staging) {
+    for (size_t i = 0; i < TRANSFER_STAGINGS; i++) {
+        const struct staging *other = &transfer->staging[i];
+        if (other->used && is_later(other, &staging->head, staging->head_bytes, staging->head_size)) return false;
+    }
+    return true;
+}
+
 /* The log was quicker than the checkpoint whose head came first: that is folded now, or the log would grow for ever.
- * What is not as the owner signed it is forgotten, and the checkpoint goes on coming. False: memory is short. */
+ * What is not as the owner signed it last is forgotten, also what waits of it, and the checkpoint goes on coming.
+ * False: memory is short. */
 static bool fold_staged(struct transfer *transfer, struct registry **held, const struct registry_rules *rules,
                         const struct registry_watch *watch) {
     for (size_t i = 0; i < TRANSFER_STAGINGS; i++) {
-        const struct staging *staging = &transfer->staging[i];
+        struct staging *staging = &transfer->staging[i];
         if (!staging->used || staging->head.checkpoint_sequence > registry_sequence(*held)) continue;
         switch (registry_head(held, rules, &staging->head, staging->head_bytes, staging->head_size)) {
         case REGISTRY_NO_MEMORY: return false;
-        case REGISTRY_MIXED: registry_forget(held, watch); break;
+        case REGISTRY_MIXED:
+            if (is_newest(transfer, staging)) {
+                drop_window_up_to(transfer, staging->head.checkpoint_sequence);
+                registry_forget(held, watch);
+            } else {
+                staging_free(staging);
+            }
+            break;
         default: break;
         }
     }
@@ -140,23 +165,38 @@ enum registry_result transfers_entry(struct transfers *transfers, struct registr
 
 static bool is_for(const struct staging *staging, const struct head *head) {
     return staging->used && staging->head.checkpoint_sequence == head->checkpoint_sequence &&
-           memcmp(staging->head.checkpoint_root, head->checkpoint_root, sizeof head->checkpoint_root) == 0;
+           staging->head.checkpoint_size == head->checkpoint_size &&
+           memcmp(staging->head.checkpoint_root, head->checkpoint_root, sizeof head->checkpoint_root) == 0 &&
+           memcmp(staging->head.checkpoint_chain, head->checkpoint_chain, sizeof head->checkpoint_chain) == 0;
 }
 
-/* The place of the one with the least in it. */
+static void set_head(struct staging *staging, const struct head *head, const uint8_t *bytes, size_t size) {
+    staging->head = *head;
+    memcpy(staging->head_bytes, bytes, size);
+    staging->head_size = size;
+}
+
+/* What is to be thrown away rather? The owner's last word stays. */
+static bool is_worse(const struct transfer *transfer, const struct staging *staging, const struct staging *than,
+                     const struct head *head, const uint8_t *bytes, size_t size) {
+    if (!than || !staging->used || !than->used) return !than || (than->used && !staging->used);
+    if (is_newest(transfer, than) && is_later(than, head, bytes, size)) return true;
+    return staging->size < than->size && !(is_newest(transfer, staging) && is_later(staging, head, bytes, size));
+}
+
 static struct staging *stage(struct transfer *transfer, const struct head *head, const uint8_t *bytes, size_t size) {
     struct staging *worst = NULL;
     for (size_t i = 0; i < TRANSFER_STAGINGS; i++) {
         struct staging *staging = &transfer->staging[i];
-        if (is_for(staging, head)) return staging;
-        bool better = !worst || (worst->used && (!staging->used || staging->size < worst->size));
-        worst = better ? staging : worst;
+        if (is_for(staging, head)) {
+            if (!is_later(staging, head, bytes, size)) set_head(staging, head, bytes, size);
+            return staging;
+        }
+        worst = is_worse(transfer, staging, worst, head, bytes, size) ? staging : worst;
     }
     staging_free(worst);
     worst->used = true;
-    worst->head = *head;
-    memcpy(worst->head_bytes, bytes, size);
-    worst->head_size = size;
+    set_head(worst, head, bytes, size);
     return worst;
 }
 
@@ -193,24 +233,37 @@ static enum registry_result begin(struct transfers *transfers, struct registry *
 
 /* In one life T never falls: a later head that names an earlier checkpoint is of another life in the same epoch, and
  * what was coming of the one that is lost will never be whole, nor be what its owner says now. */
-static void drop_outlived(const struct transfers *transfers, const struct head *head) {
+static void drop_outlived(const struct transfers *transfers, const struct head *head, const uint8_t *bytes,
+                          size_t size) {
     struct transfer *transfer = transfers_find(transfers, &head->id);
     for (size_t i = 0; transfer && i < TRANSFER_STAGINGS; i++) {
         struct staging *staging = &transfer->staging[i];
-        if (staging->used && staging->head.epoch == head->epoch && staging->head.incarnation < head->incarnation &&
+        if (staging->used && staging->head.epoch == head->epoch && !is_later(staging, head, bytes, size) &&
             staging->head.checkpoint_sequence > head->checkpoint_sequence)
             staging_free(staging);
     }
 }
 
+/* But for what the owner said later. */
+static void drop_contradicted(struct transfers *transfers, const struct head *head, const uint8_t *bytes, size_t size) {
+    struct transfer *transfer = transfers_find(transfers, &head->id);
+    if (!transfer) return;
+    drop_window_up_to(transfer, UINT64_MAX);
+    for (size_t i = 0; i < TRANSFER_STAGINGS; i++) {
+        struct staging *staging = &transfer->staging[i];
+        if (staging->used && !is_later(staging, head, bytes, size)) staging_free(staging);
+    }
+    tidy(transfers, transfer, 0);
+}
+
 enum registry_result transfers_head(struct transfers *transfers, struct registry **held,
                                     const struct registry_rules *rules, const struct head *head, const uint8_t *bytes,
                                     size_t size, const struct registry_watch *watch) {
-    drop_outlived(transfers, head);
+    drop_outlived(transfers, head, bytes, size);
     enum registry_result result = registry_head(held, rules, head, bytes, size);
     if (result == REGISTRY_MIXED) {
         registry_forget(held, watch);
-        transfers_drop(transfers, &head->id);
+        drop_contradicted(transfers, head, bytes, size);
         result = head->checkpoint_sequence > 0 ? REGISTRY_GAP : REGISTRY_REPEATED;
     }
     return result == REGISTRY_GAP ? begin(transfers, held, rules, head, bytes, size, watch) : result;

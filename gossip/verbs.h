@@ -19,6 +19,7 @@ void digest_on_buckets(struct gossip *gossip, const struct message *message);
 void digest_on_versions(struct gossip *gossip, const struct message *message);
 unsigned digest_bucket_of(const struct member_id *id);
 bool digest_lists(const struct member *member);
+struct counted digest_counted(const struct member *member); /* as it is now */
 
 /* ---- events.c ---- */
 void event_member(struct gossip *gossip, struct member *member);
@@ -256,6 +257,7 @@ void rumors_tick(struct gossip *gossip);
 uint64_t rumors_deadline_ms(const struct gossip *gossip);
 
 /* ---- repair.c ---- */
+#define REPAIR_ENTRIES_PER_WANT 8u /* that an answer brings at most */
 struct version repair_version_of(const struct member *member);
 /* Of this one, unless it was asked for just now, or is known and was not found worth asking. False: so it was not. */
 bool repair_want(struct gossip *gossip, struct member *member, struct member *from);
@@ -270,6 +272,8 @@ void repair_on_want_chunk(struct gossip *gossip, const struct message *message);
 void repair_on_chunk(struct gossip *gossip, const struct message *message);
 void repair_head(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,
                  size_t size);
+/* A head that names it, in answer to the packet in hand; NULL: there is none. */
+void repair_tell_base(struct gossip *gossip, const struct checkpoint *base);
 void repair_tick(struct gossip *gossip);
 /* There may be others that we have never heard of: comparisons now, and for a while more often. */
 void repair_hurry(struct gossip *gossip);
@@ -347,8 +351,24 @@ void two_states_on_entry(struct gossip *gossip, struct member *member, const str
 void two_states_tick(struct gossip *gossip, struct member *member);
 void trouble_free(struct trouble *trouble); /* NULL is nothing */
 uint64_t two_states_deadline_ms(const struct member *member);
-/* To the sender of the packet in hand, who holds as much of it, and something else. */
-void two_states_show(struct gossip *gossip, const struct member *member);
+/* Has it signed two of anything in this epoch? */
+bool two_states_are_known(const struct member *member);
+/* With the sender of the packet in hand, who says that it holds as much of it as we or more, and perhaps something
+ * else: which counts? */
+void two_states_compare(struct gossip *gossip, const struct member *member, uint64_t their_sequence);
+/* Does our checkpoint of it give way to that of this head, which is not its newest? */
+bool two_states_base_yields(const struct member *member, const struct head *newest, const struct head *head,
+                            const uint8_t *bytes, size_t size);
+/* That head names another, which does not count: tells the sender ours. */
+void two_states_answer_base(struct gossip *gossip, const struct member *member, const struct head *head);
+
+/* ---- sweep.c ---- */
+/* The sender's log of a member, behind this sequence and up to the end. */
+void sweep_begin(struct gossip *gossip, const struct member *member, uint64_t after, uint64_t end);
+/* The entry with this sequence is as the sender has it. */
+void sweep_follow(struct gossip *gossip, const struct member *member, uint64_t sequence);
+void sweep_tick(struct gossip *gossip);
+uint64_t sweep_deadline_ms(const struct gossip *gossip);
 
 /* ---- holdings.c ---- */
 /* Around every change of a member's registry. It may come out of its grave by it, and its rows are told then. */

@@ -126,8 +126,8 @@ static struct version some_version(struct stage *stage, int to, struct input *in
     version.epoch = some_number(member ? member->epoch : 1, input);
     version.incarnation = some_number(member ? member->incarnation : 1, input);
     version.sequence = some_number(member ? registry_sequence(member->registry) : 1, input);
-    for (size_t i = 0; i < sizeof version.chain; i++)
-        version.chain[i] = i == 0 ? take(input) : 0;
+    for (size_t i = 0; i < sizeof version.mark; i++)
+        version.mark[i] = i == 0 ? take(input) : 0;
     return version;
 }
 

@@ -34,7 +34,7 @@ FAULTS = [
     ("a mixture of two lives is not seen", "registry",
      "if (head->checkpoint_sequence == at.sequence && memcmp(head->checkpoint_chain, at.chain, sizeof at.chain) != 0)\n        return REGISTRY_MIXED;", "",
      "registry", "bool same = is_same(base, head);", "bool same = true;"),
-    ("what was coming of a life that was lost goes on coming", "transfer", "    drop_outlived(transfers, head);\n", ""),
+    ("what was coming of a life that was lost goes on coming", "transfer", "    drop_outlived(transfers, head, bytes, size);\n", ""),
 ]
 
 

@@ -15,10 +15,12 @@
 struct traitor {
     struct net *net;
     int as;
-    bool silent;                   /* answers no ping */
-    bool hides;                    /* answers nobody, but */
-    int talks_to;                  /* this one */
-    bool helps_falsely;            /* says of whom it is to ping that it answers */
+    bool silent;        /* answers no ping */
+    bool hides;         /* answers nobody, but */
+    int talks_to;       /* this one */
+    bool helps_falsely; /* says of whom it is to ping that it answers */
+    void (*asked_chunk)(struct traitor *traitor, int by, const struct message *message, void *context);
+    void *context;
     struct gossip_address says_at; /* what its head announces; family 0: where it is */
     struct packet_header header;
     uint8_t cookie_of[NET_NODES_MAX][8]; /* to be echoed */
@@ -164,6 +166,9 @@ static inline void traitor_hear(struct traitor *traitor, int from, const struct 
             traitor_say_one(traitor, from, (struct message){.kind = MESSAGE_PONG, .number = message->number});
         break;
     case MESSAGE_PING_REQ: traitor_help(traitor, from, message); break;
+    case MESSAGE_WANT_CHUNK:
+        if (traitor->asked_chunk) traitor->asked_chunk(traitor, from, message, traitor->context);
+        break;
     case MESSAGE_HEAD:
     case MESSAGE_ENTRY: traitor_keep(traitor, message); break;
     default: break;

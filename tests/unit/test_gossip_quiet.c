@@ -104,12 +104,13 @@ static void portraits_are_shared_by_what_they_are_made_of(void **state) {
     struct gossip_shared *pool = gossip_shared_new();
     struct member_id id = {{1}};
     uint8_t key[GOSSIP_PUBLIC_KEY_SIZE] = {2}, bytes[80] = {3};
+    const struct gossip_crypto crypto = {.sha256 = net_sha256};
     struct head head = {.epoch = 7};
     struct portrait *portraits[3];
     for (uint8_t i = 0; i < 3; i++) {
         bytes[0] = i > 1 ? 4 : 3;
         struct who *who = who_new(pool, &id, key, "edge-1", key, sizeof key);
-        portraits[i] = portrait_take(pool, who, statement_new(pool, &head, bytes, sizeof bytes), NULL);
+        portraits[i] = portrait_take(pool, who, statement_new(pool, &crypto, &head, bytes, sizeof bytes), NULL);
         assert_int_equal(portraits[i]->said->bytes[0], bytes[0]);
     }
     assert_ptr_equal(portraits[0], portraits[1]);
