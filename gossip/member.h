@@ -52,6 +52,7 @@ struct probe {
     uint8_t helpers, nacks;
     bool helped;                    /* helpers were asked */
     bool judged;                    /* enough was asked, and it was suspected for it */
+    bool greeted;                   /* it answered, without a proof that it is there */
     uint16_t rtt_ms, rtt_varies_ms; /* round trips by datagram, smoothed; 0: not known */
 };
 

@@ -83,9 +83,20 @@ void probe_look_well(struct gossip *gossip, bool well) {
 
 /* ---- pings ---- */
 
+/* Nothing that it answers counts before it has proved where it is: asked with each ping, one that passes is enough. */
+static bool must_prove(const struct member *member, const struct packet *packet) {
+    static const uint8_t none[sizeof member->echo];
+    return member->known && !member->path_proven && packet->to.family != ADDRESS_LINK &&
+           memcmp(member->echo, none, sizeof none) != 0;
+}
+
 static void write_ping(struct gossip *gossip, struct member *member, struct packet *packet) {
     struct message ping = {.kind = MESSAGE_PING, .number = member->probe.number | (member->probe.tries > 1)};
     packet_add(gossip, packet, &ping);
+    if (must_prove(member, packet)) {
+        struct message prove = {.kind = MESSAGE_PROVE};
+        packet_add(gossip, packet, &prove);
+    }
     if (accusation_stands(member)) {
         struct message accusation = accusation_of(member);
         packet_add(gossip, packet, &accusation);
@@ -147,7 +158,7 @@ static void start(struct gossip *gossip, struct member *member) {
     struct probe *probe = &member->probe;
     probe->doubt = (uint16_t)ping_doubt(gossip, member);
     probe->helpers = probe->nacks = 0;
-    probe->helped = probe->judged = false;
+    probe->helped = probe->judged = probe->greeted = false;
     probe->deadline_ms =
         gossip->now_ms + patience(gossip, probe_answer_ms(gossip, member)) + carrier_patience_ms(gossip, member);
     members_changed(gossip, member);
@@ -245,15 +256,8 @@ void probe_on_ping(struct gossip *gossip, const struct message *message) {
     }
 }
 
-void probe_on_pong(struct gossip *gossip, const struct message *message) {
+static void on_answer(struct gossip *gossip, uint64_t number, bool is_first) {
     struct member *sender = gossip->sender;
-    uint64_t number = message->number;
-    bool is_first = sender && number != 0 && number == sender->probe.number;
-    if (sender && number == (sender->probe.number | 1)) number = sender->probe.number;
-    if (sender && number == sender->probe.number) carrier_heard(gossip);
-    if (!sender || number == 0) return;
-    helpers_on_pong(gossip, message);
-    if (!gossip->authentic) return;
     carrier_answered(gossip, sender, number);
     if (sender->probe.number != number) return;
     if (is_first && !gossip->over_link) note_round_trip(&sender->probe, gossip->now_ms - sender->probe.first_ms);
@@ -266,6 +270,38 @@ void probe_on_pong(struct gossip *gossip, const struct message *message) {
         struct message accusation = accusation_of(sender);
         reply_add(gossip, &accusation);
     }
+}
+
+/* Whoever is there has seen our question, and has yet to prove who it is. Until now no answer could have counted: the
+ * silence begins anew, once. */
+static void on_unproven(struct gossip *gossip, struct member *member, const struct message *pong) {
+    struct probe *probe = &member->probe;
+    gossip->unproven_pong = pong->number;
+    if (probe->greeted || (pong->number | 1) != (probe->number | 1) || member->state == MEMBER_SUSPECT) return;
+    probe_stop(member);
+    start(gossip, member);
+    probe->greeted = true;
+}
+
+void probe_on_pong(struct gossip *gossip, const struct message *message) {
+    struct member *sender = gossip->sender;
+    uint64_t number = message->number;
+    bool is_first = sender && number != 0 && number == sender->probe.number;
+    if (sender && number == (sender->probe.number | 1)) number = sender->probe.number;
+    if (sender && number == sender->probe.number) carrier_heard(gossip);
+    if (!sender || number == 0) return;
+    helpers_on_pong(gossip, message);
+    if (gossip->authentic)
+        on_answer(gossip, number, is_first);
+    else
+        on_unproven(gossip, sender, message);
+}
+
+void probe_proved(struct gossip *gossip) {
+    const uint64_t pong = gossip->unproven_pong, number = gossip->sender->probe.number;
+    /* Who is not visible yet has more to be asked than whether it is there. */
+    if (pong != 0 && (pong | 1) == (number | 1) && member_is_visible(gossip->sender))
+        on_answer(gossip, number, pong == number);
 }
 
 /* ---- silence ---- */

@@ -85,6 +85,7 @@ void proof_on_proof(struct gossip *gossip, const struct message *message) {
     gossip->authentic = true;
     proof_offer(gossip);
     digest_again(gossip);
+    probe_proved(gossip);
     if (member_is_visible(sender) && sender->probe.deadline_ms == NEVER) return;
     sender->probe.sent_ms = 0; /* an answer to what was asked before would have counted as nothing */
     probe_add_to_reply(gossip, sender);

@@ -219,6 +219,7 @@ void receive_packet(struct gossip *gossip, const uint8_t *plain, size_t size) {
     gossip->sender = NULL;
     gossip->authentic = gossip->proof_due = false;
     gossip->reply_open = gossip->catchup.told = gossip->introduced = false;
+    gossip->unproven_pong = 0;
     if (!prove_source(gossip)) {
         gossip->header = NULL;
         return;

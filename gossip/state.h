@@ -90,6 +90,7 @@ struct stranger {
     uint64_t received, sent, last_ms;
     uint64_t dials_ms;                 /* what was sent there of our own accord is paid for by then */
     uint64_t prefix;                   /* of the packets from there that echoed its cookie; 0: there was none, */
+    uint64_t proven_ms;                /* when the last of them came, */
     uint32_t newest[STRANGER_PACKETS]; /* and the newest counters, with 1 added */
 };
 
@@ -250,11 +251,12 @@ struct gossip {
     struct gossip_address source;
     uint8_t source_cookie[8];
     bool source_proven;
-    bool greeted;    /* what it is answered may be longer, once */
-    bool proof_due;  /* the sender wants ours, or can use it now; it goes behind our token and head */
-    bool authentic;  /* the sender is known, and its key has signed that it is at the source */
-    bool over_link;  /* the packet came over the sender's link: authentic once the sender is known */
-    bool introduced; /* our own key and token are in the reply */
+    bool greeted;           /* what it is answered may be longer, once */
+    bool proof_due;         /* the sender wants ours, or can use it now; it goes behind our token and head */
+    bool authentic;         /* the sender is known, and its key has signed that it is at the source */
+    bool over_link;         /* the packet came over the sender's link: authentic once the sender is known */
+    bool introduced;        /* our own key and token are in the reply */
+    uint64_t unproven_pong; /* in the packet, before a proof; 0: none */
     bool reply_open;
     bool resync;        /* events.c: of some member */
     uint8_t secret[16]; /* of cookies */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #define AMPLIFICATION 3u
-#define REPLAY_KEEP_MS 60000u /* who starts anew at such an address is a stranger there for so long */
+#define REPLAY_KEEP_MS 60000u /* who starts anew at such an address proves nothing there for so long */
 #define DIAL_MS 1000u         /* once in that time, */
 #define DIALS 32u             /* of which so many may come at once */
 #define WAYS 4u               /* places among which the oldest gives way */
@@ -48,7 +48,7 @@ bool strangers_dial(struct gossip *gossip, const uint8_t cookie[8], bool spend) 
 bool strangers_take(struct gossip *gossip, const uint8_t cookie[8], const struct replay_place *place) {
     struct stranger *stranger = stranger_of(gossip, cookie);
     uint32_t number = place->counter + 1, *slot = stranger->newest;
-    if (stranger->prefix == 0 || gossip->now_ms >= stranger->last_ms + REPLAY_KEEP_MS) {
+    if (stranger->prefix == 0 || gossip->now_ms >= stranger->proven_ms + REPLAY_KEEP_MS) {
         stranger->prefix = place->prefix;
         memset(stranger->newest, 0, sizeof stranger->newest);
     }
@@ -58,6 +58,6 @@ bool strangers_take(struct gossip *gossip, const uint8_t cookie[8], const struct
     }
     if (place->prefix != stranger->prefix || number < *slot) return false;
     *slot = number;
-    stranger->last_ms = gossip->now_ms;
+    stranger->last_ms = stranger->proven_ms = gossip->now_ms;
     return true;
 }

@@ -168,6 +168,7 @@ void probe_all(struct gossip *gossip);
 void probe_add_to_reply(struct gossip *gossip, struct member *member);
 void probe_on_ping(struct gossip *gossip, const struct message *message);
 void probe_on_pong(struct gossip *gossip, const struct message *message);
+void probe_proved(struct gossip *gossip); /* the sender has, with the packet in hand */
 void probe_answered(struct gossip *gossip, struct member *member, uint64_t epoch);
 /* Its suspicion begins: from now on what it does not answer counts for its eviction. */
 void probe_suspect(struct gossip *gossip, struct member *member);

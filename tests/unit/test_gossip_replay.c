@@ -235,6 +235,31 @@ static void who_wakes_has_heard_all_up_to_the_highest(void **state) {
     assert_int_equal(take(&woken, 4, 9, 100), REPLAY_NEW);
 }
 
+/* Behind a router, where its owner does not say that it is. It goes on talking, and what the earlier life said is sent
+ * again all the time: neither may keep it a stranger for ever. */
+static void who_starts_anew_behind_a_router_is_heard_after_a_minute(void **state) {
+    (void)state;
+    struct net *net = net_new(1, 703);
+    net_start(net, 0);
+    struct gossip *gossip = net->nodes[0].gossip;
+    const uint8_t cookie[8] = "cookie";
+    const struct replay_place first = {1, UINT64_C(3) << 48, 40}, second = {2, UINT64_C(4) << 48, 2};
+    gossip->now_ms = 100000;
+    assert_true(strangers_take(gossip, cookie, &first));
+    for (int s = 1; s < 60; s++) {
+        gossip->now_ms += 1000;
+        strangers_credit(gossip, cookie, 100);
+        assert_false(strangers_take(gossip, cookie, &second));
+        assert_false(strangers_take(gossip, cookie, &first));
+    }
+    gossip->now_ms += 1000;
+    assert_true(strangers_take(gossip, cookie, &second));
+    assert_false(strangers_take(gossip, cookie, &second));
+    assert_false(strangers_take(gossip, cookie, &first));
+    gossip->now_ms = net->now_ms;
+    net_free(net);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_want_that_is_sent_again_brings_nothing),
@@ -247,6 +272,7 @@ int main(void) {
         cmocka_unit_test(a_life_that_is_over_is_no_longer_heard),
         cmocka_unit_test(the_counter_may_begin_anew_awake_or_asleep),
         cmocka_unit_test(two_lives_in_one_epoch_are_told_apart_now_and_then),
+        cmocka_unit_test(who_starts_anew_behind_a_router_is_heard_after_a_minute),
         cmocka_unit_test(who_wakes_has_heard_all_up_to_the_highest),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
