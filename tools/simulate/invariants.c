@@ -75,6 +75,7 @@ struct view {
     uint64_t told_hash, told_epoch; /* what the events said */
     uint64_t shared_us;             /* since when it is seen alive at the address of another live one; 0: it is not */
     bool told_visible, was_visible;
+    bool left; /* the newest evidence says so */
     uint8_t looks;
 };
 
@@ -157,11 +158,19 @@ static bool is_lost(uint64_t epoch, uint64_t incarnation, uint64_t held_epoch, u
            !above(held->epoch, held->incarnation, epoch, incarnation);
 }
 
+/* That it leaves is the last word of an epoch, whatever its number is. */
+static bool head_is_older(const struct view *view, const struct gossip_inspected *held) {
+    bool same_epoch = held->epoch == view->evidence_epoch, leaves = held->state == MEMBER_LEFT;
+    if (same_epoch && leaves && !view->left) return false;
+    if (same_epoch && view->left && (held->state == MEMBER_ALIVE || held->state == MEMBER_SUSPECT)) return true;
+    return above(view->evidence_epoch, view->evidence_incarnation, held->epoch, held->incarnation);
+}
+
 static void check_evidence(struct world *world, const struct broker *viewer, uint32_t identity, struct view *view,
                            const struct gossip_inspected *held) {
     const char *older = NULL;
     if (held->epoch == 0) return; /* heard of again, and not yet what it was */
-    if (above(view->evidence_epoch, view->evidence_incarnation, held->epoch, held->incarnation)) older = "head";
+    if (head_is_older(view, held)) older = "head";
     if (is_lost(view->accused_epoch, view->accused_incarnation, held->accused_epoch, held->accused_incarnation, held))
         older = "accusation";
     if (is_lost(view->down_epoch, view->down_incarnation, held->down_epoch, held->down_incarnation, held))
@@ -170,6 +179,7 @@ static void check_evidence(struct world *world, const struct broker *viewer, uin
         world_break(world, "I10: %s has forgotten the newest %s of %s", viewer->name, older, name_of(world, identity));
     view->evidence_epoch = held->epoch;
     view->evidence_incarnation = held->incarnation;
+    view->left = held->state == MEMBER_LEFT;
     view->accused_epoch = held->accused_epoch;
     view->accused_incarnation = held->accused_incarnation;
     view->down_epoch = held->down_epoch;
