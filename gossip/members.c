@@ -168,10 +168,17 @@ static bool displace(struct gossip *gossip) {
     return true;
 }
 
-static bool reserve_quiet(struct members *members) {
+/* A quarter more; of ten thousand no more than there may be. */
+static uint32_t more_room(size_t room, uint32_t members_max) {
+    size_t more = room + room / 4 + 16;
+    if (room < members_max && more > members_max) more = members_max;
+    return more <= QUIET_PLACE_MAX ? (uint32_t)more : 0;
+}
+
+static bool reserve_quiet(struct members *members, uint32_t members_max) {
     if (members->free || members->quiet_count < members->quiet_room) return true;
-    uint32_t room = members->quiet_room + members->quiet_room / 4 + 16;
-    if (room > QUIET_PLACE_MAX) return false;
+    uint32_t room = more_room(members->quiet_room, members_max);
+    if (room == 0) return false;
     struct quiet *quiet = realloc(members->quiet, room * sizeof *quiet);
     if (!quiet) return false;
     members->quiet = quiet;
@@ -179,10 +186,11 @@ static bool reserve_quiet(struct members *members) {
     return true;
 }
 
-static bool reserve(struct members *members) {
-    if (!reserve_quiet(members)) return false;
+static bool reserve(struct members *members, uint32_t members_max) {
+    if (!reserve_quiet(members, members_max)) return false;
     if (members->count < members->room) return true;
-    size_t room = members->room + members->room / 4 + 16;
+    uint32_t room = more_room(members->room, members_max);
+    if (room == 0) return false;
     uint32_t *places = realloc(members->places, room * sizeof *places);
     if (!places) return false;
     members->places = places;
@@ -192,7 +200,7 @@ static bool reserve(struct members *members) {
 
 static struct member *add(struct gossip *gossip, const struct member_id *id) {
     struct members *members = &gossip->members;
-    if (!reserve(members)) return NULL;
+    if (!reserve(members, gossip->limits.members_max)) return NULL;
     uint32_t number = members->free ? members->free - 1 : members->quiet_count;
     struct quiet *quiet = quiet_of(members, number);
     struct member *member = quiet_rise(gossip, number);

@@ -13,7 +13,7 @@
 #define QUIET_TICK_MS 16u
 #define ASKED_KEEP_MS 1000u /* an answer is at hand as long as this */
 #define TRY_AGAIN_MS 100u
-#define SPARE_MAX 8u
+#define SPARE_MAX 2u
 #define FOLLOWED_OFTEN_MS 1000u /* once or twice is what everybody is who was vouched for */
 #define FOLLOWED_KEEP_MS 300000u
 

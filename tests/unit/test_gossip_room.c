@@ -34,6 +34,7 @@ static void a_full_table_takes_in_nobody_and_loses_nobody_alive(void **state) {
         assert_int_equal(net->nodes[1].sees[i], MEMBER_ALIVE); /* it has room */
     }
     assert_int_equal(net->nodes[0].down_events, 0);
+    assert_int_equal(net->nodes[0].gossip->members.quiet_room, 4); /* no memory for whom there is no place */
     net_free(net);
 }
 

@@ -107,8 +107,9 @@ static void plan_for(struct plan *plan, const struct numbers_wanted *wanted, uin
 
 static void plan_know(struct plan *plan, const struct numbers_wanted *wanted, uint64_t brokers, double loss) {
     plan_for(plan, wanted, brokers, loss, "rows, crashes, joins");
-    plan->load.change_us = (brokers > 100 ? 600 : 60) * AGENDA_S; /* some changes a second of all are enough */
-    plan->idle_us = (brokers > 1000 ? 30 : 120) * AGENDA_S;       /* long enough for a whole-state exchange of each */
+    /* Some changes a second of all are enough. */
+    plan->load.change_us = (brokers > 1000 ? brokers * 6 / 10 : brokers > 100 ? 600u : 60u) * AGENDA_S;
+    plan->idle_us = (brokers > 1000 ? 30 : 120) * AGENDA_S; /* long enough for a whole-state exchange of each */
     /* Crashes come when all agree: many that retransmit blindly need their exchanges of whole states for that. */
     uint64_t crashes_us = (brokers > 1000 ? 240 : brokers > 100 ? 420 : 160) * AGENDA_S;
     plan->duration_us = crashes_us + (brokers > 1000 ? 70 : 260) * AGENDA_S;
