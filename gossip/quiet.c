@@ -273,8 +273,10 @@ static bool try_to_sleep(struct gossip *gossip, struct member *member, uint64_t 
 
 void quiet_settle(struct gossip *gossip) {
     struct members *members = &gossip->members;
-    uint32_t max = gossip->limits.awake_max, tries = members->awake_count > max + max / 4 ? LOOKED_AT : 1;
-    for (uint32_t looks = LOOKED_AT; looks > 0 && tries > 0 && members->awake_count > max; looks--) {
+    uint32_t max = gossip->limits.awake_max, tries = 1, looks = LOOKED_AT;
+    /* One packet may wake dozens. */
+    if (members->awake_count > max + max / 4) tries = looks += (members->awake_count - max) / LOOKED_AT;
+    for (; looks > 0 && tries > 0 && members->awake_count > max; looks--) {
         if (members->tired >= members->awake_count) members->tired = 0;
         struct awake *awake = &members->awake[members->tired];
         bool early = gossip->now_ms < awake->not_before_ms;
