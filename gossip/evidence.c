@@ -289,7 +289,7 @@ void evidence_on_head(struct gossip *gossip, const uint8_t *bytes, size_t size) 
         on_own_head(gossip, &head, bytes, size);
         return;
     }
-    struct member *member = members_meet(gossip, &head.id);
+    struct member *member = roll_brings(gossip, &head.id);
     if (!member) return;
     if (member == gossip->sender) reply_acknowledge(gossip);
     if (!member->known) {

@@ -265,6 +265,14 @@ static void on_answer(struct gossip *gossip, const struct message *message) {
     go_on(gossip, &message->other);
 }
 
+static bool is_answered(const struct gossip *gossip) {
+    return roll_is_called(gossip) && gossip->authentic && id_equal(&gossip->header->id, &gossip->roll.peer);
+}
+
+struct member *roll_brings(struct gossip *gossip, const struct member_id *id) {
+    return is_answered(gossip) ? members_make(gossip, id) : members_meet(gossip, id);
+}
+
 /* ---- answering ---- */
 
 bool roll_is_busy(const struct gossip *gossip) {
@@ -308,8 +316,10 @@ static uint64_t when_served(struct gossip *gossip) {
 
 static void tell(struct gossip *gossip, const struct member *member) {
     struct message token = identity_token_of(member), head = evidence_head_of(member), vouch = vouch_for(member);
+    /* Nobody need be pinged who is vouched for before both are there, and the next datagram may come first. */
+    reply_add(gossip, &vouch);
     reply_add(gossip, &token);
-    reply_add(gossip, &vouch); /* before the head, so that nobody need be pinged */
+    reply_add(gossip, &vouch);
     reply_add(gossip, &head);
     gossip->roll.serve_left--;
 }
@@ -391,7 +401,8 @@ struct message vouch_for(const struct member *member) {
  * word of a member is taken for that another is alive, as is its word for the opposite. Probes find out soon if it is
  * not so. */
 void vouch_on_vouch(struct gossip *gossip, const struct message *message) {
-    struct member *member = members_find(gossip, &message->version.id);
+    struct member *member =
+        is_answered(gossip) ? roll_brings(gossip, &message->version.id) : members_find(gossip, &message->version.id);
     if (!gossip->authentic || !member_is_visible(gossip->sender) || !members_are_many(gossip) || !member ||
         member->self || member_is_visible(member) || member == gossip->sender ||
         member->fresh_epoch == message->version.epoch || !evidence_may_follow(gossip, member))

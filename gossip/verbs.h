@@ -402,6 +402,9 @@ void rejoin_dial(struct gossip *gossip, struct bootstrap *contact);
 
 /* ---- roll.c ---- */
 bool roll_is_called(const struct gossip *gossip);
+/* Of whom the packet in hand speaks: as members_meet(), but what answers us may come in any order, before the token
+ * too. */
+struct member *roll_brings(struct gossip *gossip, const struct member_id *id);
 /* There are many that we lack. False if the last one was not long ago and found nobody. */
 bool roll_start(struct gossip *gossip, uint64_t listed); /* by who has so many */
 /* The packet in hand is from the one who is asked: with each member comes the word that it lives. */

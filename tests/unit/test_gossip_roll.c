@@ -1,6 +1,8 @@
 /* The roll and who vouches for whom, with messages made by hand. */
 #include "gossip_forger.h"
 
+#include "datagram_reader.h"
+
 #include "gossip/verbs.h"
 
 #define MANY 36 /* more than eager_members_max: a member's word is enough */
@@ -259,8 +261,41 @@ static void who_begins_and_calls_it_accuses_nobody(void **state) {
     net_free(net);
 }
 
+static bool listen(struct net *net, int from, int to, const struct gossip_datagram *datagram) {
+    struct said *said = net->loses_context; /* to whom joins, and of it */
+    if (to == 0) datagram_read(&net->nodes[0].key, datagram->bytes, datagram->size, &said[0]);
+    if (from == 0) datagram_read(&net->nodes[0].key, datagram->bytes, datagram->size, &said[1]);
+    return false;
+}
+
+/* Of the datagrams of an answer each may overtake the one before it, and a head its token: nothing is to be said again
+ * for that, and nobody asked whether he lives. */
+static void what_answers_may_come_in_any_order(void **state) {
+    (void)state;
+    enum { MEMBERS = 40 };
+    struct net *net = net_new(MEMBERS, 9);
+    struct said said[2] = {0};
+    for (int i = 1; i < MEMBERS; i++) {
+        net->nodes[i].bootstrap[0] = 1;
+        net_start(net, i);
+    }
+    net_run(net, 60000);
+    net->nodes[0].bootstrap[0] = 1;
+    net->nodes[0].bootstrap_count = 1;
+    net->delay_max_ms = 3;
+    net->loses = listen;
+    net->loses_context = said;
+    net_start(net, 0);
+    assert_true(net_until(net, net_all_alive, 20000));
+    print_message("%d tokens, %d heads came, %d pings went\n", (int)said[0].count[MESSAGE_TOKEN],
+                  (int)said[0].count[MESSAGE_HEAD], (int)said[1].count[MESSAGE_PING]);
+    assert_int_equal(said[0].count[MESSAGE_TOKEN], MEMBERS - 1);
+    net_free(net);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_answers_may_come_in_any_order),
         cmocka_unit_test(only_who_is_not_named_is_told_and_a_page_at_a_time),
         cmocka_unit_test(a_question_about_a_range_is_answered_with_that_range),
         cmocka_unit_test(the_roll_is_told_at_a_bounded_rate),
