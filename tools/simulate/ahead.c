@@ -23,6 +23,7 @@ static void fetch_arrival(const struct world *world, uint32_t number, unsigned s
         fetch(broker, sizeof *broker);
         return;
     }
+    if (stage == 2) invariants_expect(broker);
     uint32_t from = network_host_at(world->network, &packet.from);
     const struct member_id *id = from < world->broker_max ? &world->id_of[world->brokers[from].identity] : NULL;
     if (broker->node) gossip_inspect_expect(broker->strategy->core(broker->node), id, stage - 2);

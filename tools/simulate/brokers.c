@@ -12,7 +12,6 @@
 #define FLAG_LATE 1u          /* of a packet: it has waited for its slow receiver already */
 #define TICKS_AT_ONCE 4u
 #define AWAKE_TOGETHER 1000000u /* members in large records, of all brokers: 0.9 GB */
-#define MANY 5000u              /* brokers: there the small records of all take most of the memory */
 #define AWAKE_OF_MANY 20u
 #define AWAKE_DEFAULT 1024u /* of gossip.h */
 #define ROWS_EXTRA 8u       /* a broker's rows vary by so many */
@@ -125,7 +124,7 @@ void broker_resolve(struct world *world, struct broker *broker) {
 /* Where brokers are very many each keeps few members in large records, or a run would not fit into memory. 0: as many
  * as a daemon. */
 static uint32_t awake_max(uint32_t brokers) {
-    uint32_t each = brokers < MANY ? AWAKE_TOGETHER / brokers : AWAKE_OF_MANY;
+    uint32_t each = brokers <= WORLD_MANY ? AWAKE_TOGETHER / brokers : AWAKE_OF_MANY;
     return each >= AWAKE_DEFAULT ? 0 : each;
 }
 
@@ -154,7 +153,7 @@ static void make_node(struct world *world, struct broker *broker) {
         .shared = world->shared,
     };
     issuer_fill(world->issuer, ring, &options);
-    if (options.limits.members_max == 0 && world->broker_max > 4000)
+    if (options.limits.members_max == 0 && world->broker_count > WORLD_MANY)
         options.limits.members_max = world->broker_max + 96;
     if (options.limits.awake_max == 0) options.limits.awake_max = awake_max(world->broker_count);
     if (!hidden) options.advertise = network_address(world->network, broker->index);

@@ -26,9 +26,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LOOK_AT_ALL 16u       /* brokers: in federations up to this size everything is looked at after each event */
-#define WATCHED_ALL 1000u     /* brokers: above, only one in so many is watched closely, since what is remembered of */
-#define WATCHED_OTHERWISE 50u /* each pair would be gigabytes */
+#define LOOK_AT_ALL 16u   /* brokers: in federations up to this size everything is looked at after each event */
+#define WATCHED_ALL 1000u /* brokers: above, only one in fifty is watched closely, as it remembers what it saw of */
+                          /* each other one; of very many one in 250 */
 #define NAMED_MAX 64u
 #define VICTIMS 16u
 #define AT_ONE_ADDRESS_US (30 * AGENDA_S)
@@ -85,12 +85,12 @@ struct victim {
 };
 
 struct watch {
-    struct victim victims[VICTIMS];
     uint32_t ring; /* the newest it used, of issuer.h */
     uint32_t turn; /* of the next member that is looked at without a reason */
     uint32_t events;
-    uint32_t named[NAMED_MAX], named_count;
     uint32_t view_count; /* 0: not watched closely */
+    uint32_t named_count, named[NAMED_MAX];
+    struct victim victims[VICTIMS];
     struct view views[]; /* by identity */
 };
 
@@ -284,10 +284,15 @@ static void look(struct world *world, struct broker *viewer, const struct gossip
 /* ---- after each event ---- */
 
 void invariants_watch(struct world *world, struct broker *broker) {
-    bool close = world->broker_count <= WATCHED_ALL || broker->index % WATCHED_OTHERWISE == 0;
+    uint32_t brokers = world->broker_count, each = brokers <= WATCHED_ALL ? 1 : brokers <= WORLD_MANY ? 50 : 250;
+    bool close = broker->index % each == 0;
     uint32_t views = close ? world->broker_max : 0;
     broker->watch = memory_new(1, sizeof *broker->watch + views * sizeof(struct view));
     broker->watch->view_count = views;
+}
+
+void invariants_expect(const struct broker *broker) {
+    __builtin_prefetch(broker->watch, 1);
 }
 
 void invariants_forget(struct world *world, struct broker *broker) {

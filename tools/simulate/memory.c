@@ -9,7 +9,8 @@
 #include <unistd.h>
 
 #define PAGE 4096u
-#define GROWS_BY (64 << 20) /* bytes */
+#define GROWS_BY (64 << 20)   /* bytes */
+#define ALONE_FROM (32 << 10) /* bytes: larger arrays of the very many have mappings of their own */
 
 _Noreturn void memory_is_short(void) {
     complain("simulate: memory is short; simulate fewer brokers (--brokers), or stop other programs");
@@ -33,6 +34,10 @@ void *memory_room(void *array, size_t *room, size_t wanted, size_t size) {
     if (next > (size_t)-1 / size) must(NULL);
     *room = next;
     return must(realloc(array, next * size));
+}
+
+void memory_without_holes(void) {
+    mallopt(M_MMAP_THRESHOLD, ALONE_FROM);
 }
 
 void memory_in_large_pages(void **heap_end) {

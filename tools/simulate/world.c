@@ -107,6 +107,7 @@ struct world *world_new(const struct plan *plan, const struct strategy *strategy
     dice_init(&world->chaos_dice, plan->seed, "chaos");
     dice_init(&world->load_dice, plan->seed, "load");
     world->crypto = (struct standin_world){dice_next(&world->dice), &world->agenda.now_us};
+    if (world->broker_count > WORLD_MANY) memory_without_holes();
     world->truth = truth_new();
     world->shared = plan->alone ? NULL : gossip_shared_new();
     if (!world->shared && !plan->alone) memory_is_short();

@@ -23,6 +23,7 @@
 #include "tools/simulate/truth.h"
 
 #define WORLD_STRANGERS_MAX 8u /* clones, hostile and foreign brokers at a time, beyond those of the plan */
+#define WORLD_MANY 4000u       /* brokers: beyond, the small records that each keeps of all take most of the memory */
 #define WORLD_WHY_MAX 400u
 #define WORLD_FEDERATION "simulated"
 
@@ -224,6 +225,7 @@ void hostile_hears(struct broker *broker, const struct network_packet *packet);
 /* invariants.c */
 void invariants_watch(struct world *world, struct broker *broker); /* it starts */
 void invariants_forget(struct world *world, struct broker *broker);
+void invariants_expect(const struct broker *broker); /* soon: a hint for the caches */
 void invariants_on_datagram(struct world *world, struct broker *broker, const struct gossip_datagram *datagram);
 void invariants_on_arrival(struct world *world, struct broker *broker, const struct gossip_address *from, size_t size);
 void invariants_on_event(struct world *world, struct broker *broker, const struct gossip_event *event);
