@@ -32,7 +32,7 @@ static void fetch_arrival(const struct world *world, uint32_t number, unsigned s
 static void fetch_tick(const struct broker *broker, uint64_t at_us, unsigned stage) {
     if (stage == 1)
         fetch(broker, sizeof *broker);
-    else if (stage > 1 && broker->node && broker->tick_us == at_us)
+    else if (stage > 1 && broker->node && broker->tick_us == at_us && broker->due_us <= at_us)
         gossip_inspect_expect(broker->strategy->core(broker->node), NULL, stage - 2);
 }
 

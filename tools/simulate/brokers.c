@@ -275,12 +275,9 @@ static void on_event(struct world *world, struct broker *broker, const struct go
 }
 
 static void schedule_tick(struct world *world, struct broker *broker) {
-    uint64_t deadline_ms = broker->strategy->deadline_ms(broker->node);
-    if (deadline_ms == UINT64_MAX) return;
-    uint64_t at = when_us(world, broker, deadline_ms);
-    if (at >= broker->tick_us) return; /* it will look again then */
-    broker->tick_us = at;
-    agenda_push(&world->agenda, at, EVENT_TICK, broker->index);
+    if (broker->due_us >= broker->tick_us) return; /* it will look again then */
+    broker->tick_us = broker->due_us;
+    agenda_push(&world->agenda, broker->tick_us, EVENT_TICK, broker->index);
 }
 
 void broker_touched(struct world *world, struct broker *broker) {
@@ -296,10 +293,13 @@ void broker_touched(struct world *world, struct broker *broker) {
     while (broker->strategy->next_event(broker->node, &event))
         on_event(world, broker, &event);
     invariants_check(world, broker);
-    if (broker->leaving && broker->strategy->left(broker->node))
+    if (broker->leaving && broker->strategy->left(broker->node)) {
         broker_stop(world, broker);
-    else
-        schedule_tick(world, broker);
+        return;
+    }
+    uint64_t deadline_ms = broker->strategy->deadline_ms(broker->node);
+    broker->due_us = deadline_ms == UINT64_MAX ? UINT64_MAX : when_us(world, broker, deadline_ms);
+    schedule_tick(world, broker);
 }
 
 /* Does it run when this comes? If not, it waits, as long as there is room. */
@@ -351,6 +351,10 @@ void broker_tick(struct world *world, struct broker *broker) {
     }
     uint64_t now_ms = broker_now_ms(world, broker);
     broker->tick_us = UINT64_MAX;
+    if (broker->due_us > world_now_us(world)) { /* it has moved since: the node stays out of the caches */
+        schedule_tick(world, broker);
+        return;
+    }
     for (uint32_t i = 0; i < TICKS_AT_ONCE && broker->strategy->deadline_ms(broker->node) <= now_ms; i++)
         broker->strategy->tick(broker->node, now_ms);
     invariants_after_tick(world, broker, now_ms);

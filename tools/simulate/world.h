@@ -54,6 +54,7 @@ struct broker {
     uint32_t starts;
     int32_t drift_ppm;
     uint64_t tick_us; /* when the entry of the agenda that counts will come; UINT64_MAX: none */
+    uint64_t due_us;  /* when its node wants a tick: no earlier, and UINT64_MAX when it wants none */
     uint64_t frozen_us, slow_us;
     size_t waiting_size; /* bytes that came while it did not run */
     uint64_t second;     /* of the datagrams counted in */
