@@ -101,7 +101,7 @@ class Simulate(SystemTest):
         self.assertIn("cannot be read", hobnob("simulate", *asked, "--resume", self.folder() / "none", status=1).stderr)
 
     def test_wrong_words_are_wrong_usage(self):
-        for arguments in (["--seeds", "0"], ["--loss", "2"], ["--strategy", "raft"], ["a.yaml", "b.yaml"], ["--datagrams"], ["--brokers", "1"], ["--seeds", "2", "--trace", "x"], ["--quiet", "--numbers"],
+        for arguments in (["--seeds", "0"], ["--loss", "2"], ["--strategy", "raft"], ["a.yaml", "b.yaml"], ["--datagrams"], ["--brokers", "1"], ["--seeds", "2", "--trace", "x"], ["--seeds", "2", "--json"], ["--quiet", "--numbers"],
                           ["--numbers", "--part", "all"], ["--numbers", "--longest", "soon"], ["--numbers", "--resume", "x"]):
             done = hobnob("simulate", *arguments, status=2)
             self.assertEqual(len(done.stderr.splitlines()), 1, done.stderr)

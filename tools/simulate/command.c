@@ -274,6 +274,8 @@ int command_simulate(int argc, char **argv) {
         return complain_usage("--datagrams: needs --trace FILE, where they are written");
     if (wanted.seeds > 1 && wanted.trace_path)
         return complain_usage("--trace: is of one run; write --seed N in place of --seeds");
+    if (wanted.seeds > 1 && wanted.json)
+        return complain_usage("--json: is of one run; write --seed N in place of --seeds");
     FILE *trace = wanted.trace_path ? fopen(wanted.trace_path, "w") : NULL;
     if (wanted.trace_path && !trace) {
         complain("%s: cannot be written: %s; write --trace with the path of a file", wanted.trace_path,

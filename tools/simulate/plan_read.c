@@ -12,6 +12,7 @@
 
 #define FILE_SIZE_MAX (1u << 20)
 #define FILTER_SIZE_MAX 250u
+#define ROWS_MAX 100000u
 #define KEY_COUNT(keys) (sizeof(keys) / sizeof *(keys))
 
 #define A_TIME "a time, such as 500ms, 2s, 10m or 24h"
@@ -185,6 +186,11 @@ static const struct plan_key load_keys[] = {
 static void read_load(struct plan_reader *reader, const struct plan_key *key, yaml_node_t *value) {
     (void)key;
     plan_read_keys(reader, value, "load", load_keys, KEY_COUNT(load_keys), &reader->plan->load);
+    if (reader->plan->load.publishers > ROWS_MAX || reader->plan->load.subscribers > ROWS_MAX)
+        plan_complain(reader, value,
+                      "a broker has more publishers or subscribers than can be run; write %u of each at "
+                      "most",
+                      ROWS_MAX);
     if (reader->plan->load.filter_size > FILTER_SIZE_MAX)
         plan_complain(reader, value, "filter_size: %u; write bytes, up to %u", reader->plan->load.filter_size,
                       FILTER_SIZE_MAX);

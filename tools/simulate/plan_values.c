@@ -9,6 +9,8 @@
 
 #define KEYS_MAX 32u
 #define DAY_S 86400.0
+#define OFTENEST_US 1e3
+#define LONGEST_US (1000 * DAY_S * 1e6)
 
 int plan_line(const yaml_node_t *node) {
     return (int)node->start_mark.line + 1;
@@ -29,6 +31,12 @@ void plan_complain(struct plan_reader *reader, const yaml_node_t *node, const ch
 
 void plan_bad(struct plan_reader *reader, const struct plan_key *key, const yaml_node_t *node, const char *text) {
     plan_complain(reader, node, "%s: \"%.80s\" is not understood; write %s", key->name, text, key->write);
+}
+
+/* It is what is to be written, and out of bounds. */
+static void too_much(struct plan_reader *reader, const struct plan_key *key, const yaml_node_t *node, const char *text,
+                     const char *most) {
+    plan_complain(reader, node, "%s: \"%.80s\" is too much; write at most %s", key->name, text, most);
 }
 
 const char *plan_scalar(struct plan_reader *reader, const struct plan_key *key, const yaml_node_t *node) {
@@ -135,7 +143,7 @@ static bool split(const char *text, double *number, const char **unit) {
     return end != text && *number >= 0 && *number < 1e15;
 }
 
-bool plan_parse_us(const char *text, uint64_t *us) {
+static bool read_us_of(const char *text, double *us) {
     static const struct {
         const char *name;
         double us;
@@ -144,11 +152,18 @@ bool plan_parse_us(const char *text, uint64_t *us) {
     const char *unit;
     if (!split(text, &number, &unit)) return false;
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
-        if (strcmp(unit, units[i].name) != 0 || number * units[i].us > 1000 * DAY_S * 1e6) continue;
-        *us = (uint64_t)(number * units[i].us + 0.5);
+        if (strcmp(unit, units[i].name) != 0) continue;
+        *us = number * units[i].us + 0.5;
         return true;
     }
     return false;
+}
+
+bool plan_parse_us(const char *text, uint64_t *us) {
+    double exact;
+    if (!read_us_of(text, &exact) || exact > LONGEST_US + 1) return false;
+    *us = (uint64_t)exact;
+    return true;
 }
 
 bool plan_parse_share(const char *text, double *share) {
@@ -174,27 +189,31 @@ bool plan_parse_count(const char *text, uint64_t most, uint64_t *count) {
 }
 
 static bool read_us(struct plan_reader *reader, const struct plan_key *key, yaml_node_t *value, uint64_t most,
-                    uint64_t *us) {
+                    const char *most_text, uint64_t *us) {
     const char *text = plan_scalar(reader, key, value);
+    double exact;
     if (!text) return false;
     if (plan_parse_us(text, us) && *us <= most) return true;
-    plan_bad(reader, key, value, text);
+    if (read_us_of(text, &exact))
+        too_much(reader, key, value, text, most_text);
+    else
+        plan_bad(reader, key, value, text);
     return false;
 }
 
 void plan_read_us64(struct plan_reader *reader, const struct plan_key *key, yaml_node_t *value) {
     uint64_t us;
-    if (read_us(reader, key, value, UINT64_MAX, &us)) *(uint64_t *)target(reader, key) = us;
+    if (read_us(reader, key, value, UINT64_MAX, "1000d", &us)) *(uint64_t *)target(reader, key) = us;
 }
 
 void plan_read_us32(struct plan_reader *reader, const struct plan_key *key, yaml_node_t *value) {
     uint64_t us;
-    if (read_us(reader, key, value, UINT32_MAX, &us)) *(uint32_t *)target(reader, key) = (uint32_t)us;
+    if (read_us(reader, key, value, UINT32_MAX, "71m", &us)) *(uint32_t *)target(reader, key) = (uint32_t)us;
 }
 
 void plan_read_ms32(struct plan_reader *reader, const struct plan_key *key, yaml_node_t *value) {
     uint64_t us;
-    if (read_us(reader, key, value, (uint64_t)UINT32_MAX * 1000, &us))
+    if (read_us(reader, key, value, (uint64_t)UINT32_MAX * 1000, "49d", &us))
         *(uint32_t *)target(reader, key) = (uint32_t)(us / 1000);
 }
 
@@ -209,6 +228,8 @@ void plan_read_count(struct plan_reader *reader, const struct plan_key *key, yam
     if (!text) return;
     if (plan_parse_count(text, UINT32_MAX, &count))
         *(uint32_t *)target(reader, key) = (uint32_t)count;
+    else if (text[strspn(text, "0123456789")] == '\0')
+        too_much(reader, key, value, text, "4294967295");
     else
         plan_bad(reader, key, value, text);
 }
@@ -224,6 +245,10 @@ void plan_read_bytes_per_s(struct plan_reader *reader, const struct plan_key *ke
     if (!text) return;
     for (size_t i = 0; split(text, &number, &unit) && i < sizeof units / sizeof *units; i++) {
         if (strcmp(unit, units[i].name) != 0 || number * units[i].bytes < 1) continue;
+        if (number * units[i].bytes > 1e15) {
+            too_much(reader, key, value, text, "1000000GB/s");
+            return;
+        }
         *(uint64_t *)target(reader, key) = (uint64_t)(number * units[i].bytes);
         return;
     }
@@ -240,6 +265,10 @@ void plan_read_mean(struct plan_reader *reader, const struct plan_key *key, yaml
     if (!text) return;
     for (size_t i = 0; split(text, &number, &unit) && i < sizeof units / sizeof *units; i++) {
         if (strcmp(unit, units[i].name) != 0) continue;
+        if (number > units[i].us / OFTENEST_US) { /* 0 would be never */
+            too_much(reader, key, value, text, "1000/s");
+            return;
+        }
         *(uint64_t *)target(reader, key) = number > 0 ? (uint64_t)(units[i].us / number) : 0;
         return;
     }
