@@ -82,7 +82,7 @@ struct gossip *gossip_new(const struct gossip_options *options, uint64_t now_ms)
     budget_init(&gossip->budget, gossip->limits.datagram_bytes_per_s, now_ms);
     wire_store_u64(gossip->secret, chance_next(&gossip->chance));
     wire_store_u64(gossip->secret + 8, chance_next(&gossip->chance));
-    gossip->next_rumor_ms = gossip->partition_since_ms = gossip->watch.due_ms = NEVER;
+    gossip->next_rumor_ms = gossip->partition_since_ms = gossip->watch.due_ms = gossip->sweep_ms = NEVER;
     gossip->carrier.next_ms = gossip->carrier.datagram_ms = gossip->carrier.link_ms = gossip->carrier.link_since_ms =
         NEVER;
     gossip->next_probe_ms = now_ms + chance_below(&gossip->chance, gossip->limits.probe_interval_ms);

@@ -433,7 +433,7 @@ void repair_hurry(struct gossip *gossip) {
 }
 
 uint64_t repair_deadline_ms(const struct gossip *gossip) {
-    uint64_t deadline = earlier(gossip->next_sync_ms, sweep_deadline_ms(gossip));
+    uint64_t deadline = earlier(gossip->next_sync_ms, gossip->sweep_ms);
     for (struct transfer *transfer = gossip->transfers.all; transfer; transfer = transfers_next(transfer))
         for (size_t i = 0; i < TRANSFER_STAGINGS; i++)
             if (transfer->staging[i].used) deadline = earlier(deadline, transfer->staging[i].retry_ms);

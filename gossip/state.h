@@ -56,12 +56,22 @@ struct comparison {
     uint64_t meet_ms;        /* before that, not at once with whoever becomes visible */
 };
 
-/* sweep.c: whose log, and by whom told, is gone through. */
-struct sweep {
-    struct member_id id, from;
-    uint64_t at, asked, end; /* up to here it is the same, what is behind this was asked for, and so far it goes */
-    uint64_t retry_ms;
-    uint32_t tries; /* left; 0: none is going on */
+/* sweep.c: whose log, and by whom told, is gone through; who said in vain that it holds another. */
+#define SWEEPS 4u
+#define VAIN_MAX 16u
+struct sweeps {
+    struct sweep {
+        struct member_id id, from;
+        uint64_t at, asked, end; /* up to here it is the same, what is behind this was asked for, and so far it goes */
+        uint64_t retry_ms, end_ms;
+        uint32_t tries; /* left; 0: none is going on */
+        bool found;     /* something differs */
+    } of[SWEEPS];
+    struct vain {
+        struct member_id from;
+        uint64_t until_ms;
+    } vain[VAIN_MAX];
+    uint32_t vain_next;
 };
 
 /* One packet being written. */
@@ -227,7 +237,7 @@ struct gossip {
     uint64_t next_probe_ms; /* probe.c */
     uint64_t next_rumor_ms, last_rumor_ms, next_sync_ms, next_rejoin_ms, dial_gap_ms;
     struct comparison comparison; /* digest.c */
-    struct sweep sweep;
+    uint64_t sweep_ms;            /* sweep.c */
     struct watch watch;
     bool rumor_ahead;            /* rumors.c: which neighbour the last round went to */
     uint32_t awareness;          /* 0 is well; Lifeguard's local health */
@@ -279,6 +289,7 @@ struct gossip {
     struct digest digest;
     struct packet reply; /* to the packet in hand */
     struct catchup catchup;
+    struct sweeps sweeps;
 
     struct registry_rules rules;
     struct graves graves; /* holdings.c */

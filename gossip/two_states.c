@@ -162,7 +162,7 @@ void two_states_answer_base(struct gossip *gossip, const struct member *member, 
 void two_states_compare(struct gossip *gossip, const struct member *member, uint64_t their_sequence) {
     struct message head = evidence_head_of(member);
     if (two_states_are_known(member)) repair_hurry(gossip);
-    if (gossip->sweep.tries > 0) return;
+    if (!sweep_may_begin(gossip)) return;
     reply_add(gossip, &head);
     repair_tell_base(gossip, member->registry ? member->registry->base : NULL);
     sweep_begin(gossip, member, registry_base_sequence(member->registry), their_sequence);
@@ -181,7 +181,7 @@ static void yield(struct gossip *gossip, struct member *member, const struct ent
         transfers_entry(&gossip->transfers, &member->registry, &gossip->rules, entry, theirs->bytes, theirs->size,
                         &watch);
     holdings_end(gossip, member);
-    sweep_begin(gossip, member, entry->sequence, end);
+    sweep_go_on(gossip, member, entry->sequence, end);
 }
 
 void two_states_on_entry(struct gossip *gossip, struct member *member, const struct entry *entry,
@@ -194,6 +194,7 @@ void two_states_on_entry(struct gossip *gossip, struct member *member, const str
     if (order == 0 || gossip->now_ms < member_trouble(member)->two_states.again_ms ||
         !is_signed(gossip, member, theirs->bytes, theirs->size))
         return;
+    sweep_differs(gossip, member);
     struct two_states found = {.sequence = entry->sequence};
     if (!note(gossip, member, &ours, theirs, &found)) return;
     if (order > 0)

@@ -364,12 +364,17 @@ bool two_states_base_yields(const struct member *member, const struct head *newe
 void two_states_answer_base(struct gossip *gossip, const struct member *member, const struct head *head);
 
 /* ---- sweep.c ---- */
+/* Is the sender to be believed that it holds something else, and is there room? */
+bool sweep_may_begin(struct gossip *gossip);
 /* The sender's log of a member, behind this sequence and up to the end. */
 void sweep_begin(struct gossip *gossip, const struct member *member, uint64_t after, uint64_t end);
+/* The same where something that differs was found. */
+void sweep_go_on(struct gossip *gossip, const struct member *member, uint64_t after, uint64_t end);
+/* The sender has signed by the owner what differs from ours. */
+void sweep_differs(struct gossip *gossip, const struct member *member);
 /* The entry with this sequence is as the sender has it. */
 void sweep_follow(struct gossip *gossip, const struct member *member, uint64_t sequence);
 void sweep_tick(struct gossip *gossip);
-uint64_t sweep_deadline_ms(const struct gossip *gossip);
 
 /* ---- holdings.c ---- */
 /* Around every change of a member's registry. It may come out of its grave by it, and its rows are told then. */
