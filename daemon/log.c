@@ -14,9 +14,10 @@
 /* A token bucket in thousandths of a line. */
 struct allowance {
     const char *event;
+    enum log_level level;
     int64_t filled_ms; /* when tokens was last brought up to date */
     int64_t tokens;
-    uint64_t suppressed; /* since the last line of this event */
+    uint64_t suppressed; /* since the last line of this event and level */
 };
 
 struct log {
@@ -101,13 +102,14 @@ bool log_level_parse(const char *name, enum log_level *level) {
 
 /* ---- the allowance ---- */
 
-static struct allowance *find_allowance(struct log *log, const char *event, int64_t now_ms) {
+static struct allowance *find_allowance(struct log *log, enum log_level level, const char *event, int64_t now_ms) {
     for (size_t i = 0; i < log->event_count; i++)
-        if (strcmp(log->events[i].event, event) == 0) return &log->events[i];
+        if (log->events[i].level == level && strcmp(log->events[i].event, event) == 0) return &log->events[i];
     struct allowance *allowance = &log->events[log->event_count];
     const bool is_new = allowance->event == NULL;
     if (is_new)
-        *allowance = (struct allowance){.event = event, .filled_ms = now_ms, .tokens = (int64_t)LOG_BURST * 1000};
+        *allowance = (struct allowance){
+            .event = event, .level = level, .filled_ms = now_ms, .tokens = (int64_t)LOG_BURST * 1000};
     if (log->event_count < LOG_EVENTS_MAX) log->event_count++;
     return allowance;
 }
@@ -184,7 +186,7 @@ static void begin(struct line *line, int64_t now_ms, enum log_level level, const
 static struct allowance *admit(struct log *log, enum log_level level, const char *event, struct line *line) {
     if (!log_wants(log, level)) return NULL;
     const int64_t now_ms = log->options.wall_ms(log->options.context);
-    struct allowance *allowance = find_allowance(log, event, now_ms);
+    struct allowance *allowance = find_allowance(log, level, event, now_ms);
     if (!take(allowance, now_ms)) {
         allowance->suppressed++;
         log->suppressed++;

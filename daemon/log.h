@@ -6,8 +6,9 @@
  * quoted; quotes, backslashes and control characters in them are escaped (\" \\ \n \x1b), since many come from
  * strangers.
  *
- * Each event has its own allowance (LOG_BURST lines, then LOG_REFILL_PER_S a second), so that no peer can fill the
- * disk; the next line of that event says how many were left out: suppressed="N".
+ * Each event has its own allowance at each level (LOG_BURST lines, then LOG_REFILL_PER_S a second), so that no peer can
+ * fill the disk, nor hide behind news of itself that another is down; the next such line says how many were left out:
+ * suppressed="N".
  */
 #ifndef DAEMON_LOG_H
 #define DAEMON_LOG_H
@@ -19,7 +20,7 @@
 #define LOG_BURST 50u
 #define LOG_REFILL_PER_S 5u
 #define LOG_LINE_MAX 2048u  /* bytes; longer values are cut */
-#define LOG_EVENTS_MAX 128u /* distinct events; the rest share one allowance */
+#define LOG_EVENTS_MAX 128u /* distinct events and levels; the rest share one allowance */
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 

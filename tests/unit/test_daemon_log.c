@@ -106,6 +106,18 @@ static void flood_of_one_event_is_held_back_and_counted(void **state) {
     log_free(log);
 }
 
+/* One broker that begins life after life is news without end. */
+static void flood_of_news_hides_no_warning(void **state) {
+    (void)state;
+    struct log *log = new_log(LOG_LEVEL_INFO);
+    for (int i = 0; i < 1000; i++)
+        log_text(log, LOG_LEVEL_INFO, "member", "edge-1 is alive, epoch %d", i);
+    log_text(log, LOG_LEVEL_WARNING, "member", "edge-2 is down");
+    assert_int_equal(paper.lines, LOG_BURST + 1);
+    assert_non_null(strstr(paper.last, " warning member text=\"edge-2 is down\"\n"));
+    log_free(log);
+}
+
 static void clock_that_jumps_back_takes_no_line_away(void **state) {
     (void)state;
     struct log *log = new_log(LOG_LEVEL_INFO);
@@ -151,6 +163,7 @@ int main(void) {
         cmocka_unit_test(long_value_is_cut_and_closed),
         cmocka_unit_test(lines_above_the_level_are_not_written),
         cmocka_unit_test(flood_of_one_event_is_held_back_and_counted),
+        cmocka_unit_test(flood_of_news_hides_no_warning),
         cmocka_unit_test(clock_that_jumps_back_takes_no_line_away),
         cmocka_unit_test(events_past_the_table_share_one_allowance),
         cmocka_unit_test(level_names_go_both_ways),
