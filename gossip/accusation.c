@@ -32,8 +32,7 @@ void accusation_proved(struct gossip *gossip, const struct member *dead) {
     }
 }
 
-/* NULL: memory is short. */
-static struct trouble *make_trouble(struct member *member) {
+struct trouble *trouble_make(struct member *member) {
     if (!member->trouble) member->trouble = calloc(1, sizeof *member->trouble);
     return member->trouble;
 }
@@ -42,7 +41,7 @@ static struct trouble *make_trouble(struct member *member) {
  * minute its word counts as nothing. */
 static bool is_credible(struct gossip *gossip, struct member *accuser, const struct member_id *accused) {
     size_t allowed = members_visible_count(gossip) / 20, live = 0, slot = ACCUSED_MAX;
-    struct trouble *trouble = make_trouble(accuser);
+    struct trouble *trouble = trouble_make(accuser);
     if (!trouble) return false;
     allowed = allowed < 2 ? 2 : allowed > ACCUSED_MAX ? ACCUSED_MAX : allowed;
     for (size_t i = 0; i < ACCUSED_MAX; i++) {
@@ -97,7 +96,7 @@ static void keep_accusation(struct gossip *gossip, struct member *member, const 
 
 void accusation_suspect(struct gossip *gossip, struct member *member, const struct message *word) {
     const struct member_id *accuser = word ? &word->other : &gossip->self->id;
-    if (!member_is_visible(member) || !make_trouble(member)) return; /* the next probe fails too */
+    if (!member_is_visible(member) || !trouble_make(member)) return; /* the next probe fails too */
     if (member->state == MEMBER_SUSPECT) {
         bool confirmed = suspicion_confirm(&member->trouble->suspicion, accuser);
         members_changed(gossip, member); /* it lasts less long */

@@ -14,6 +14,7 @@
 #define FOLLOW_MIN_MS 500u
 #define IDLE_TALK_MS 1000u
 #define FOLLOW_MAX_MS 300000u
+#define CLONED_AGAIN_MS 60000u
 
 bool evidence_is_above(uint64_t epoch, uint64_t incarnation, uint64_t than_epoch, uint64_t than_incarnation) {
     return epoch > than_epoch || (epoch == than_epoch && incarnation > than_incarnation);
@@ -161,8 +162,12 @@ static void new_epoch(struct gossip *gossip, struct member *member, const struct
     holdings_free(gossip, member);
 }
 
-static void tell_cloned(struct gossip *gossip, const struct member *member, const struct head *head) {
+/* Heads that say so and take it back in turn fill no log. */
+static void tell_cloned(struct gossip *gossip, struct member *member, const struct head *head) {
+    struct trouble *trouble = trouble_make(member);
     gossip->counters.clones_seen++;
+    if (!trouble || gossip->now_ms < trouble->cloned_told_ms) return;
+    trouble->cloned_told_ms = gossip->now_ms + CLONED_AGAIN_MS;
     char text[200];
     snprintf(text, sizeof text,
              "%.63s says that another broker uses its key: stop one of the two, or give it a key of its own",

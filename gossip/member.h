@@ -10,6 +10,7 @@
 #include "gossip/directory.h"
 #include "gossip/portrait.h"
 #include "gossip/replay.h"
+#include "gossip/restraint.h"
 #include "gossip/shared.h"
 #include "gossip/suspicion.h"
 #include "gossip/timers.h"
@@ -79,6 +80,9 @@ struct two_states {
     struct copied_head *other; /* of the two, that we do not hold; or NULL */
 };
 
+#define REFUTE_AGAIN_MAX_MS 5000u /* nobody else believes one and the same accuser sooner again */
+#define UNMIX_AGAIN_MAX_MS 60000u
+
 /* Few have any. evidence.c: suspicion of a member, and by it. */
 struct trouble {
     struct suspicion suspicion;
@@ -89,6 +93,10 @@ struct trouble {
         struct member_id id;
         uint64_t until_ms;
     } accused[ACCUSED_MAX]; /* by this member */
+    /* own.c: our new heads, because it accuses us or holds a mixture of ours */
+    struct restraint refuted, unmixed;
+    uint64_t blamed_ms;      /* own.c: next time that its accusation of us is counted against it */
+    uint64_t cloned_told_ms; /* evidence.c: next time that our caller is told that it says so */
     struct two_states two_states;
 };
 
@@ -194,7 +202,7 @@ struct quiet {
 };
 
 #define QUIET_PLACE_MAX 0x1fffffffu /* what its bits hold: more members than there can be */
-#define QUIET_KNOWN_MAX 0xffffffu
+#define QUIET_KNOWN_MAX 0xffffffu   /* a sleeper's known_incarnation is the end of it */
 #define QUIET_TOLD_MAX 0xffffu
 #define QUIET_SENDS_MAX 63u
 #define QUIET_HAD_MAX 3u /* more is as good as this (rumors.c) */
@@ -338,7 +346,7 @@ struct member *members_predecessor(struct gossip *gossip);
 struct member *quiet_rise(struct gossip *gossip, uint32_t number); /* a new record; NULL when memory is short */
 void quiet_drop(struct gossip *gossip, struct member *member);
 struct member *quiet_wake(struct gossip *gossip, uint32_t number); /* NULL when memory is short */
-void quiet_read(const struct quiet *quiet, uint32_t number, struct member *out);
+void quiet_read(const struct gossip *gossip, uint32_t number, struct member *out);
 /* What the one at this place said last; NULL: it is awake. */
 const struct statement *quiet_said(const struct members *members, size_t place);
 /* Nobody holds anything of ours; wakes none. */

@@ -14,7 +14,7 @@ struct member *members_wake_at(struct gossip *gossip, uint32_t number) {
 static const struct member *look(const struct gossip *gossip, uint32_t number, struct member *copy) {
     const struct quiet *quiet = quiet_of(&gossip->members, number);
     if (quiet->is_awake) return quiet->awake;
-    quiet_read(quiet, number, copy);
+    quiet_read(gossip, number, copy);
     return copy;
 }
 

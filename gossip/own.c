@@ -1,4 +1,5 @@
 /* Our own log: what we say, and who has heard it. */
+#include "gossip/conduct.h"
 #include "gossip/verbs.h"
 
 #include <assert.h>
@@ -14,9 +15,16 @@
 #define SEND_AT_ONCE_MAX 8u /* entries to one member */
 #define LEAVE_MS 5000u
 #define LEAVE_ACKNOWLEDGED 3u
-#define SAY_AGAIN_MS 1000u
-#define REFUTE_AGAIN_MS 100u
-#define REFUTE_STRANGERS_AGAIN_MS 1000u
+/* A new head because of what others say: gaps from the first to the longest while they go on. One of ours refutes all
+ * that was said before it, so what others truly believe waits no longer than for the longest gap of all. */
+#define UNMIX_MS 1000u
+#define UNMIX_ALL_MAX_MS 5000u
+#define REFUTE_ALL_MS 100u
+#define REFUTE_ALL_MAX_MS 2000u
+#define REFUTE_MS 2000u
+#define REFUTE_STRANGERS_MS 1000u
+#define REFUTE_STRANGERS_MAX_MS 30000u
+#define BLAME_MS 2500u
 #define HINT_AGAIN_MS 10000u
 
 bool own_sign_head(struct gossip *gossip) {
@@ -128,10 +136,18 @@ bool own_checkpoint(struct gossip *gossip) {
     return registry_checkpoint(&gossip->self->registry, &gossip->rules, gossip->self->epoch) && own_sign_head(gossip);
 }
 
+/* What we know of the sender, if it is that; NULL: it is not. */
+static struct trouble *trouble_of_sender(struct gossip *gossip) {
+    return gossip->authentic ? trouble_make(gossip->sender) : NULL;
+}
+
 void own_say_again(struct gossip *gossip) {
     const struct registry *log = gossip->self->registry;
-    if (gossip->now_ms < gossip->own.say_again_ms) return;
-    gossip->own.say_again_ms = gossip->now_ms + SAY_AGAIN_MS;
+    struct trouble *its = trouble_of_sender(gossip);
+    if (!restraint_lets(&gossip->own.unmixed, gossip->now_ms)) return;
+    if (its && !restraint_lets(&its->unmixed, gossip->now_ms)) return;
+    restraint_grow(&gossip->own.unmixed, gossip->now_ms, UNMIX_MS, UNMIX_ALL_MAX_MS);
+    if (its) restraint_grow(&its->unmixed, gossip->now_ms, UNMIX_MS, UNMIX_AGAIN_MAX_MS);
     bool fresh = registry_base_sequence(log) == registry_sequence(log);
     if (fresh ? own_sign_head(gossip) : own_checkpoint(gossip)) own_tell_head(gossip);
 }
@@ -362,12 +378,29 @@ void own_leave(struct gossip *gossip) {
     check_left(gossip);
 }
 
-/* A head costs a signature and is told to all: whoever accuses us without end makes us sign so often at most. Who has
- * not proved who he is has the gossip key and perhaps nothing more. */
+/* It has been told that we live, and we tell it again (accusation.c): at this pace it does not look. */
+static void blame(struct gossip *gossip, struct trouble *its) {
+    if (gossip->now_ms < its->blamed_ms) return;
+    its->blamed_ms = gossip->now_ms + BLAME_MS;
+    conduct_note_sender(gossip, MISDEED_ACCUSES);
+}
+
+/* A head costs a signature and is told to all: whoever accuses us without end, alone or with others, makes us sign so
+ * often at most. Who has not proved who he is has the gossip key and perhaps nothing more. */
 static bool may_refute(struct gossip *gossip) {
-    uint64_t *next_ms = gossip->authentic ? &gossip->own.refute_ms : &gossip->own.refute_strangers_ms;
-    if (gossip->now_ms < *next_ms) return false;
-    *next_ms = gossip->now_ms + (gossip->authentic ? REFUTE_AGAIN_MS : REFUTE_STRANGERS_AGAIN_MS);
+    struct own *own = &gossip->own;
+    struct restraint *all = gossip->authentic ? &own->refuted : &own->refuted_strangers;
+    struct trouble *its = trouble_of_sender(gossip);
+    if (its && !restraint_lets(&its->refuted, gossip->now_ms)) {
+        blame(gossip, its);
+        return false;
+    }
+    if (!restraint_lets(all, gossip->now_ms)) return false;
+    if (gossip->authentic)
+        restraint_grow(all, gossip->now_ms, REFUTE_ALL_MS, REFUTE_ALL_MAX_MS);
+    else
+        restraint_grow(all, gossip->now_ms, REFUTE_STRANGERS_MS, REFUTE_STRANGERS_MAX_MS);
+    if (its) restraint_grow(&its->refuted, gossip->now_ms, REFUTE_MS, REFUTE_AGAIN_MAX_MS);
     return true;
 }
 
@@ -383,9 +416,9 @@ static bool is_a_hint(struct gossip *gossip) {
 void own_refute(struct gossip *gossip, const struct message *accusation) {
     struct member *self = gossip->self;
     uint64_t before = self->incarnation, incarnation = accusation->version.incarnation;
-    if (gossip->own.leaving || incarnation > before + 1000000) /* an honest accusation is about a head we signed */
-        return;
-    if (!may_refute(gossip)) return;
+    if (gossip->own.leaving || !may_refute(gossip)) return;
+    /* An honest accusation is about a head that we signed: perhaps in an earlier life, whose disk is lost. */
+    if (incarnation > before && !own_believes(gossip, incarnation - before)) return;
     self->incarnation = incarnation > before ? incarnation : before;
     if (!own_sign_head(gossip)) {
         self->incarnation = before;

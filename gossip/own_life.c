@@ -12,8 +12,8 @@
 #define CLONE_EVENT_MS 60000u
 #define TOLD_EPOCH_MS 10000u
 #define TOLD_EPOCH_AGAIN_MS 3600000u
-/* A member's bare word for our epoch: it may not carry us far, nor often. */
-#define EPOCH_JUMP_MAX 1000000u
+/* A member's bare word for our numbers: it may not carry us far, nor often. */
+#define JUMP_MAX 1000000u
 
 /* ---- where ---- */
 
@@ -126,8 +126,8 @@ static void raise_epoch(struct gossip *gossip, uint64_t above) {
     if (!registry_checkpoint(&self->registry, &gossip->rules, above + 1)) return;
     self->epoch = above + 1;
     self->incarnation = 0;
-    members_changed(gossip, self);
     quiet_forget_known(&gossip->members);
+    members_changed(gossip, self);
     tell_epoch(gossip);
     say_head(gossip);
 }
@@ -163,13 +163,16 @@ static bool counts_once(struct gossip *gossip) {
     return true;
 }
 
+bool own_believes(struct gossip *gossip, uint64_t ahead) {
+    if (!gossip->authentic || ahead > JUMP_MAX || gossip->now_ms < gossip->own.told_epoch_ms || !counts_once(gossip))
+        return false;
+    gossip->own.told_epoch_ms = gossip->now_ms + TOLD_EPOCH_MS;
+    return true;
+}
+
 void own_told_epoch(struct gossip *gossip, uint64_t epoch) {
     uint64_t own = gossip->self->epoch;
-    if (!gossip->authentic || epoch <= own || epoch - own > EPOCH_JUMP_MAX ||
-        gossip->now_ms < gossip->own.told_epoch_ms || !counts_once(gossip))
-        return;
-    gossip->own.told_epoch_ms = gossip->now_ms + TOLD_EPOCH_MS;
-    raise_epoch(gossip, epoch);
+    if (epoch > own && own_believes(gossip, epoch - own)) raise_epoch(gossip, epoch);
 }
 
 void own_life_tick(struct gossip *gossip) {

@@ -84,8 +84,20 @@ void quiet_drop(struct gossip *gossip, struct member *member) {
 
 /* ---- waking ---- */
 
+/* A sleeper keeps the end of the number of the head it holds, 0 for none that is known. No member that is alive goes
+ * without a word of it for as many of our heads as that can count. */
+static uint32_t shorten(const struct gossip *gossip, uint64_t known) {
+    bool fits = known <= gossip->self->incarnation && gossip->self->incarnation - known < QUIET_KNOWN_MAX;
+    return fits ? (uint32_t)known & QUIET_KNOWN_MAX : 0;
+}
+
+static uint64_t lengthen(const struct gossip *gossip, uint32_t end) {
+    uint64_t newest = gossip->self->incarnation;
+    return end == 0 ? 0 : newest - ((newest - end) & QUIET_KNOWN_MAX);
+}
+
 /* But for what the portrait is made of, which the caller has references to, or borrows. */
-static void read(const struct quiet *quiet, struct member *out) {
+static void read(const struct gossip *gossip, const struct quiet *quiet, struct member *out) {
     out->id = out->who->id;
     out->state = MEMBER_ALIVE;
     out->part = PART_ALIVE_TO_ASK;
@@ -109,7 +121,7 @@ static void read(const struct quiet *quiet, struct member *out) {
     memcpy(out->echo, quiet->echo, sizeof out->echo);
     replay_wake(&out->replay, out->epoch, (uint8_t)quiet->life, quiet->newest);
     out->known_sequence = out->sent_sequence = quiet->known_sequence;
-    out->known_incarnation = quiet->known_incarnation;
+    out->known_incarnation = lengthen(gossip, quiet->known_incarnation);
     out->told_at = quiet->told_at;
     out->rumor = (struct rumor){.head_sends = quiet->head_sends,
                                 .entry_sends = quiet->entry_sends,
@@ -118,12 +130,13 @@ static void read(const struct quiet *quiet, struct member *out) {
     out->counted = digest_counted(out);
 }
 
-void quiet_read(const struct quiet *quiet, uint32_t number, struct member *out) {
+void quiet_read(const struct gossip *gossip, uint32_t number, struct member *out) {
+    const struct quiet *quiet = quiet_of(&gossip->members, number);
     begin(out, number);
     out->who = quiet->portrait->who;
     out->said = quiet->portrait->said;
     out->registry = quiet->portrait->registry;
-    read(quiet, out);
+    read(gossip, quiet, out);
 }
 
 struct member *quiet_wake(struct gossip *gossip, uint32_t number) {
@@ -131,7 +144,7 @@ struct member *quiet_wake(struct gossip *gossip, uint32_t number) {
     struct member *member = quiet_rise(gossip, number);
     if (!member) return NULL;
     portrait_give(quiet->portrait, &member->who, &member->said, &member->registry);
-    read(quiet, member);
+    read(gossip, quiet, member);
     quiet->awake = member;
     quiet->is_awake = true;
     return member;
@@ -179,7 +192,12 @@ static bool forget_the_past(uint64_t now_ms, struct member *copy, uint64_t *unti
     if (is_newer(copy, copy->accused_epoch, copy->accused_incarnation))
         copy->accused_epoch = copy->accused_incarnation = 0;
     if (is_newer(copy, copy->down_epoch, copy->down_incarnation)) copy->down_epoch = copy->down_incarnation = 0;
-    const struct two_states *two_states = &member_trouble(copy)->two_states;
+    const struct trouble *trouble = member_trouble(copy);
+    if (!restraint_is_over(&trouble->refuted, now_ms, REFUTE_AGAIN_MAX_MS) ||
+        !restraint_is_over(&trouble->unmixed, now_ms, UNMIX_AGAIN_MAX_MS) || trouble->blamed_ms > now_ms ||
+        trouble->cloned_told_ms > now_ms)
+        return false;
+    const struct two_states *two_states = &trouble->two_states;
     if (two_states->due_ms != 0 || two_states->again_ms > now_ms) return false;
     copy->greeted_epoch = 0;
     copy->made_ms = copy->down_since_ms = copy->wanted_above = 0;
@@ -199,6 +217,7 @@ static bool way_is_plain(const struct way *way) {
 static void take_over(struct member *copy, const struct member *woken) {
     copy->awake_at = woken->awake_at;
     copy->next_free = woken->next_free;
+    copy->known_incarnation = woken->known_incarnation; /* or it is unknown, and told again */
     copy->heard_ms = woken->heard_ms;
     copy->fresh_epoch = woken->fresh_epoch;
     memcpy(&copy->address, &woken->address, sizeof copy->address);
@@ -221,7 +240,7 @@ static bool has_nothing_to_do(const struct member *member) {
     return idle && little && plain && member->fresh_epoch <= member->epoch &&
            (!member->path_proven || address_equal(&member->path, &member->address)) &&
            address_equal(&member->said->address, &member->address) && member->address.family != 0 &&
-           member->known_incarnation <= QUIET_KNOWN_MAX && member->known_sequence <= UINT32_MAX &&
+           member->known_sequence <= UINT32_MAX &&
            (member->heard_ms == NEVER || member->heard_ms / QUIET_TICK_MS < UINT32_MAX);
 }
 
@@ -229,10 +248,10 @@ static uint32_t at_most(uint32_t value, uint32_t most) {
     return value < most ? value : most;
 }
 
-static void write(const struct member *member, struct quiet *quiet) {
+static void write(const struct gossip *gossip, const struct member *member, struct quiet *quiet) {
     memcpy(quiet->echo, member->echo, sizeof quiet->echo);
     quiet->known_sequence = (uint32_t)member->known_sequence;
-    quiet->known_incarnation = (uint32_t)member->known_incarnation & QUIET_KNOWN_MAX;
+    quiet->known_incarnation = shorten(gossip, member->known_incarnation) & QUIET_KNOWN_MAX;
     quiet->life = member->replay.life;
     quiet->newest = replay_newest(&member->replay);
     quiet->heard = member->heard_ms == NEVER ? UINT32_MAX : (uint32_t)(member->heard_ms / QUIET_TICK_MS);
@@ -256,12 +275,12 @@ static bool try_to_sleep(struct gossip *gossip, struct member *member, uint64_t 
     struct member copy, woken;
     memcpy(&copy, member, sizeof copy);
     if (!forget_the_past(gossip->now_ms, &copy, not_before_ms)) return false;
-    write(member, &asleep);
+    write(gossip, member, &asleep);
     begin(&woken, member->number);
     woken.who = member->who;
     woken.said = member->said;
     woken.registry = member->registry;
-    read(&asleep, &woken);
+    read(gossip, &asleep, &woken);
     take_over(&copy, &woken);
     if (memcmp(&copy, &woken, sizeof copy) != 0) return false;
     asleep.portrait = portrait_take(gossip->shared, member->who, member->said, member->registry);

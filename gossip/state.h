@@ -194,15 +194,15 @@ struct own {
     uint64_t ask_until_ms; /* nothing is published before the first who knows us has answered, or then; 0: go on */
     uint64_t raised_ms[3]; /* the last times our epoch was taken by another */
     uint64_t cloned_until_ms;
-    uint64_t cloned_event_ms; /* before that our caller is not told again */
-    uint64_t say_again_ms;    /* next time that a mixture of our lives is answered */
-    uint64_t told_epoch_ms;   /* next time a bare word for it counts */
+    uint64_t cloned_event_ms;                    /* before that our caller is not told again */
+    struct restraint unmixed;                    /* of new heads because a mixture of our lives is held, */
+    struct restraint refuted, refuted_strangers; /* because members, because strangers accuse us */
+    uint64_t told_epoch_ms;                      /* next time a bare word for it counts */
     struct {
         struct member_id id;
         uint64_t until_ms;
-    } told_epoch[TOLD_EPOCH_MAX];            /* whose word for it does not count again before that */
-    uint64_t refute_ms, refute_strangers_ms; /* next time that an accusation by a member, by a stranger is refuted */
-    struct cover covers[2];                  /* newpub, newsub */
+    } told_epoch[TOLD_EPOCH_MAX]; /* whose word for it does not count again before that */
+    struct cover covers[2];       /* newpub, newsub */
 };
 
 /* ring.c: the key ring that is used; that of number 0 is the configuration's and travels nowhere. */

@@ -152,6 +152,7 @@ void accusation_suspect(struct gossip *gossip, struct member *member, const stru
 struct message accusation_of(const struct member *member);
 /* It has not refuted the highest that it is accused of; also when it is held dead. */
 bool accusation_stands(const struct member *member);
+struct trouble *trouble_make(struct member *member); /* NULL: memory is short */
 /* It is dead: who accused it was right. */
 void accusation_proved(struct gossip *gossip, const struct member *dead);
 
@@ -217,7 +218,8 @@ uint64_t helpers_deadline_ms(const struct gossip *gossip);
 /* ---- own.c: our log ---- */
 bool own_sign_head(struct gossip *gossip);
 bool own_checkpoint(struct gossip *gossip);
-/* Somebody holds a mixture of two lives of ours: a head of the present state says which is true. Not too often. */
+/* Somebody holds a mixture of two lives of ours: a head of the present state says which is true. Ever more rarely by
+ * the word of one, as of all. */
 void own_say_again(struct gossip *gossip);
 void own_init(struct gossip *gossip);
 struct cover *own_cover(struct gossip *gossip, enum gossip_row_kind kind);
@@ -234,6 +236,8 @@ void own_raise_epoch(struct gossip *gossip, uint64_t above, const struct gossip_
  * next epoch from us. */
 void own_follow(struct gossip *gossip, uint64_t left);
 void own_answered(struct gossip *gossip); /* somebody who knows us has said what he holds of us */
+/* The sender's bare word for a later epoch of ours, or a later incarnation, may count. */
+bool own_believes(struct gossip *gossip, uint64_t ahead);
 bool own_is_cloned(const struct gossip *gossip);
 void own_life_tick(struct gossip *gossip);
 uint64_t own_life_deadline_ms(const struct gossip *gossip);
