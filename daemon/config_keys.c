@@ -132,7 +132,7 @@ static const struct config_key limit_keys[] = {
     GOSSIP_LIMIT(probe_timeout_ms, UINT32_MAX, "milliseconds, such as 200"),
     GOSSIP_LIMIT(rumor_interval_ms, UINT32_MAX, "milliseconds, such as 200"),
     GOSSIP_LIMIT(suspicion_min_ms, UINT32_MAX, "milliseconds, such as 1200"),
-    GOSSIP_LIMIT(anti_entropy_ms, UINT32_MAX, "milliseconds, such as 2000"),
+    GOSSIP_LIMIT_FROM(anti_entropy_ms, 100, UINT32_MAX, "milliseconds, such as 2000"),
     GOSSIP_LIMIT(rejoin_ms, UINT32_MAX, "milliseconds, such as 2000"),
     GOSSIP_LIMIT(members_max, UINT32_MAX, "a number of brokers"),
     GOSSIP_LIMIT(rows_max, UINT32_MAX, "a number of registry rows"),

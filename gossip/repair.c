@@ -419,8 +419,8 @@ void repair_tick(struct gossip *gossip) {
     if (gossip->now_ms < gossip->next_sync_ms) return;
     uint32_t interval = gossip->limits.anti_entropy_ms;
     if (gossip->now_ms < gossip->comparison.hurry_until_ms) interval /= HURRY_PART;
-    gossip->next_sync_ms =
-        gossip->now_ms + (uint64_t)interval * 3 / 4 + chance_below(&gossip->chance, interval / 2 + 1);
+    uint64_t wait = (uint64_t)interval * 3 / 4 + chance_below(&gossip->chance, interval / 2 + 1);
+    gossip->next_sync_ms = gossip->now_ms + (wait > 0 ? wait : 1);
     struct message digest = digest_of_all(gossip);
     struct member *other;
     if (members_are_many(gossip) && probe_next(gossip, &digest)) return;

@@ -206,6 +206,9 @@ static const struct {
     {"name: a\nlimits: {datagram_bytes_per_s: 16383}\n",
      "c.yaml:2: limits.datagram_bytes_per_s: \"16383\" is no whole number from 16384 to 4294967295; write bytes a "
      "second, such as 524288\n"},
+    {"name: a\nlimits: {anti_entropy_ms: 99}\n",
+     "c.yaml:2: limits.anti_entropy_ms: \"99\" is no whole number from 100 to 4294967295; write milliseconds, such as "
+     "2000\n"},
     {"name: a\nlimits: {clients_max: -1}\n",
      "c.yaml:2: limits.clients_max: \"-1\" is no whole number from 1 to 4294967295; write a number of connections\n"},
     {"name: a\nlimits: {clients_max: 4294967296}\n", "c.yaml:2: limits.clients_max: \"4294967296\" is no whole number "
