@@ -10,12 +10,14 @@ enum allowance {
     ALLOW_CHECKS,  /* signatures to be checked: 1,000; of all strangers together 500 */
     ALLOW_HEARSAY, /* members that we have never heard of: 500 */
     ALLOW_LISTS,   /* of versions to be compared with ours: 500 */
-    ALLOW_PINGS,   /* answered: 250, of which most are for others; of all strangers together 1,000 */
+    ALLOW_PINGS,   /* answered: 250; of all strangers together 1,000 */
+    ALLOW_BROUGHT, /* pings for others that it brings, answered: 200; of all strangers together 1,000 */
+    ALLOW_HELP,    /* pings that we make for it: 30 */
     ALLOW_REFUSED, /* tokens brought that are refused: 20, then none is judged. Strangers: identity.c */
     ALLOW_ANSWERS, /* bytes of datagrams in answer to its own: 256 KiB. Over links the link holds it back */
     ALLOW_BYTES    /* bytes of its own datagrams: twice what an honest one sends to all. Beyond that it is told of */
 };
-#define ALLOWANCES 7u
+#define ALLOWANCES 9u
 
 struct allowances {
     uint64_t until_ms;

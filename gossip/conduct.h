@@ -10,7 +10,7 @@ enum misdeed {
     MISDEED_FORGES,      /* brings what the one in whose name it is has not signed */
     MISDEED_CONTRADICTS, /* has signed two things of which one at most is true */
     MISDEED_NONSENSE,    /* says what cannot be read, well sealed */
-    MISDEED_FLOODS,      /* sends twice what a broker may by datagrams, or pings without end */
+    MISDEED_FLOODS,      /* sends twice what a broker may by datagrams, or pings, or has others ping, without end */
     MISDEED_TOO_MUCH,    /* publishes more than we take of one */
     MISDEED_ACCUSES      /* says of members that answer us that they do not, beyond its measure */
 };

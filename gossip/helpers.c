@@ -5,6 +5,7 @@
 
 #define HELPERS 3u
 #define RELAYS_OF_ONE_MAX (RELAYS_MAX / 4)
+#define HELPED_PER_S 75u /* of two such seconds one of its own may see the pings */
 
 /* Only we know it, and it says where we keep what it is about. */
 static uint64_t numbered(struct gossip *gossip, size_t place, size_t places) {
@@ -35,7 +36,7 @@ void helpers_on_indirect(struct gossip *gossip, const struct message *message) {
     if (message->flag && witness_answered(gossip, member, message)) {
         carrier_answered_helper(gossip, member);
         probe_answered(gossip, member, member->epoch);
-    } else {
+    } else if (member->probe.nacks < UINT8_MAX) {
         member->probe.nacks++;
     }
 }
@@ -60,17 +61,37 @@ static bool is_being_relayed(const struct gossip *gossip, const struct member_id
     return false;
 }
 
+/* However many ask, it must not be us who flood it. Counted for all whose ids have that byte. */
+static bool helped_has_room(struct gossip *gossip, const struct member_id *target) {
+    struct helped *helped = &gossip->helped;
+    if (gossip->now_ms >= helped->until_ms) {
+        memset(helped->count, 0, sizeof helped->count);
+        helped->until_ms = gossip->now_ms + 1000;
+    }
+    uint8_t *count = &helped->count[target->bytes[0]];
+    if (*count >= HELPED_PER_S) return false;
+    ++*count;
+    return true;
+}
+
 /* An address that nobody has answered from yet may be anybody's: there it is one ping at a time, whoever asks. */
-static bool may_relay(const struct gossip *gossip, const struct member *target, const struct gossip_address *to) {
+static bool may_relay(struct gossip *gossip, const struct member *target, const struct gossip_address *to) {
     if (to->family == 0) return false;
     bool proven = to->family == ADDRESS_LINK || (target->path_proven && address_equal(to, &target->path));
-    return proven || !is_being_relayed(gossip, &target->id);
+    if (!proven && is_being_relayed(gossip, &target->id)) return false;
+    return helped_has_room(gossip, &target->id);
+}
+
+static bool asks_too_much(struct gossip *gossip) {
+    if (receive_may(gossip, ALLOW_HELP, 1)) return false;
+    conduct_note_sender(gossip, MISDEED_FLOODS);
+    return true;
 }
 
 void helpers_on_request(struct gossip *gossip, const struct message *message) {
     struct member *origin = gossip->sender, *target = members_find(gossip, &message->version.id);
     if (!gossip->authentic) return;
-    struct relay *relay = free_relay(gossip, &origin->id);
+    struct relay *relay = asks_too_much(gossip) ? NULL : free_relay(gossip, &origin->id);
     struct gossip_address to = {0};
     if (target && !target->self && target->known) to = member_route(target);
     if (!relay || !may_relay(gossip, target, &to)) {

@@ -177,7 +177,7 @@ struct member {
     const char *name;                 /* GOSSIP_NAME_MAX + 1 bytes, of who; empty when it is not known */
     struct copied_head *waiting_head; /* not checked yet, as its key is not known; NULL: none */
 
-    uint64_t greeted_epoch;  /* receive.c: 0, or above the one that is known */
+    uint64_t greeted_epoch;  /* receive.c: the last one, above the one that was known; 0: none */
     struct trouble *trouble; /* NULL: none */
     struct replay replay;    /* of its packets from its path */
 };

@@ -243,8 +243,9 @@ static bool sign_for(struct gossip *gossip, const struct message *ping, uint8_t 
 void probe_on_ping(struct gossip *gossip, const struct message *message) {
     uint8_t signature[GOSSIP_SIGNATURE_SIZE];
     struct message pong = {.kind = MESSAGE_PONG, .number = message->number, .bytes = signature};
-    if (!receive_may(gossip, ALLOW_PINGS, 1)) { /* our own questions would wait behind the answers */
-        conduct_note_sender(gossip, MISDEED_FLOODS);
+    bool brought = message->size == MESSAGE_FOR_SIZE;
+    if (!receive_may(gossip, brought ? ALLOW_BROUGHT : ALLOW_PINGS, 1)) { /* our own would wait behind the answers */
+        if (!brought) conduct_note_sender(gossip, MISDEED_FLOODS);        /* it is another who makes it ask so much */
         return;
     }
     if (sign_for(gossip, message, signature)) pong.size = sizeof signature;

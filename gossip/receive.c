@@ -28,13 +28,16 @@ bool receive_may(struct gossip *gossip, enum allowance which, uint32_t amount) {
                                                [ALLOW_HEARSAY] = 500,
                                                [ALLOW_LISTS] = 500,
                                                [ALLOW_PINGS] = 250,
+                                               [ALLOW_BROUGHT] = 200,
+                                               [ALLOW_HELP] = 30,
                                                [ALLOW_REFUSED] = 20,
                                                [ALLOW_ANSWERS] = 256u << 10,
                                                [ALLOW_BYTES] = sends < UINT32_MAX / 2 ? 2 * sends : UINT32_MAX};
     /* strangers.c has a measure for each */
     static const uint32_t strangers_per_s[ALLOWANCES] = {
-        [ALLOW_CHECKS] = 500,         [ALLOW_HEARSAY] = 500,        [ALLOW_LISTS] = 0,         [ALLOW_PINGS] = 1000,
-        [ALLOW_REFUSED] = UINT32_MAX, [ALLOW_ANSWERS] = UINT32_MAX, [ALLOW_BYTES] = UINT32_MAX};
+        [ALLOW_CHECKS] = 500,         [ALLOW_HEARSAY] = 500,     [ALLOW_LISTS] = 0,
+        [ALLOW_PINGS] = 1000,         [ALLOW_BROUGHT] = 1000,    [ALLOW_REFUSED] = UINT32_MAX,
+        [ALLOW_ANSWERS] = UINT32_MAX, [ALLOW_BYTES] = UINT32_MAX};
     if (!gossip->header) return true;
     if (gossip->authentic)
         return allowances_take(&gossip->sender->allowances, which, amount, member_per_s, gossip->now_ms);
@@ -164,11 +167,13 @@ static bool comes_too_early(struct gossip *gossip) {
 }
 
 /* A member that has started anew where it was does not know our cookie yet. Its first packet is answered in full, as it
- * has more to learn than three times of what it says. */
+ * has more to learn than three times of what it says. Anybody may write a higher epoch: so not often, and a false one
+ * does not take the place of a true one that is lower. */
 static void greet(struct gossip *gossip, struct member *member) {
     uint64_t epoch = gossip->header->epoch;
     if (!member || !member->path_proven || !address_equal(&member->path, &gossip->source)) return;
-    if (epoch <= member->epoch || epoch <= member->greeted_epoch) return;
+    if (epoch <= member->epoch || epoch == member->greeted_epoch) return;
+    if (!strangers_greet(gossip, gossip->source_cookie)) return;
     member->greeted_epoch = epoch;
     gossip->greeted = true;
 }

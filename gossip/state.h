@@ -99,6 +99,7 @@ struct stranger {
     bool used;
     uint64_t received, sent, last_ms;
     uint64_t dials_ms;                 /* what was sent there of our own accord is paid for by then */
+    uint64_t greet_ms;                 /* next time that an answer is as long as it is */
     uint64_t prefix;                   /* of the packets from there that echoed its cookie; 0: there was none, */
     uint64_t proven_ms;                /* when the last of them came, */
     uint32_t newest[STRANGER_PACKETS]; /* and the newest counters, with 1 added */
@@ -165,6 +166,12 @@ struct relay {
     bool used;
     uint64_t number, origin_number, deadline_ms;
     struct member_id origin, target;
+};
+
+/* Pings for others in this second, by the first byte of the id of who is pinged. */
+struct helped {
+    uint64_t until_ms;
+    uint8_t count[256];
 };
 
 /* An entry of ours that is being written. */
@@ -308,6 +315,7 @@ struct gossip {
     uint32_t asked_next;
     struct asked asked[ASKED_MAX];
     struct relay relays[RELAYS_MAX];
+    struct helped helped;
     struct stranger strangers[STRANGERS_MAX]; /* outbox.c */
 };
 

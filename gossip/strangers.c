@@ -8,6 +8,7 @@
 #define REPLAY_KEEP_MS 60000u /* who starts anew at such an address proves nothing there for so long */
 #define DIAL_MS 1000u         /* once in that time, */
 #define DIALS 32u             /* of which so many may come at once */
+#define GREET_MS 5000u        /* so seldom is one answered in full */
 #define WAYS 4u               /* places among which the oldest gives way */
 
 static struct stranger *stranger_of(struct gossip *gossip, const uint8_t cookie[8]) {
@@ -42,6 +43,14 @@ bool strangers_dial(struct gossip *gossip, const uint8_t cookie[8], bool spend) 
         stranger->dials_ms = paid_ms + DIAL_MS;
         stranger->last_ms = gossip->now_ms;
     }
+    return true;
+}
+
+bool strangers_greet(struct gossip *gossip, const uint8_t cookie[8]) {
+    struct stranger *stranger = stranger_of(gossip, cookie);
+    if (gossip->now_ms < stranger->greet_ms) return false;
+    stranger->greet_ms = gossip->now_ms + GREET_MS;
+    stranger->last_ms = gossip->now_ms;
     return true;
 }
 

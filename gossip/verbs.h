@@ -59,6 +59,8 @@ void strangers_credit(struct gossip *gossip, const uint8_t cookie[8], size_t siz
 bool strangers_spend(struct gossip *gossip, const uint8_t cookie[8], size_t size);  /* may so much be sent there? */
 /* May something be sent there of our own accord? Takes it from the measure if spend. */
 bool strangers_dial(struct gossip *gossip, const uint8_t cookie[8], bool spend);
+/* May what comes from a member's address, in what says that it is of a new life, be answered in full? Spends it. */
+bool strangers_greet(struct gossip *gossip, const uint8_t cookie[8]);
 /* Is the packet newer than any that echoed that cookie? */
 bool strangers_take(struct gossip *gossip, const uint8_t cookie[8], const struct replay_place *place);
 
