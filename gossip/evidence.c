@@ -90,8 +90,7 @@ bool evidence_is_idle_talk(const struct member *member) {
 /* Is it really there? */
 static void ask_hearsay(struct gossip *gossip, struct member *member) {
     member->hearsay_ms = 0;
-    if (member->probe.deadline_ms == NEVER && member_route(member).family != 0 && evidence_may_follow(gossip, member))
-        probe_member(gossip, member);
+    if (member->probe.deadline_ms == NEVER && evidence_may_follow(gossip, member)) probe_member(gossip, member);
 }
 
 void evidence_consider(struct gossip *gossip, struct member *member) {

@@ -124,8 +124,8 @@ static void draw_number(struct gossip *gossip, struct member *member) {
 /* more, which may be NULL, goes in the same packet. */
 static void ping_by(struct gossip *gossip, struct member *member, const struct gossip_address *to,
                     const struct message *more) {
-    if (to->family == 0) return;
     draw_number(gossip, member);
+    if (to->family == 0) return; /* its helpers may know a way */
     if (to->family != ADDRESS_LINK) carrier_asked(member);
     struct packet packet;
     packet_begin(&packet, member, to);

@@ -144,7 +144,8 @@ static bool is_gone(const struct member *member) {
 
 static bool is_absent(const struct member *member) {
     bool absent = member->state == MEMBER_DOWN || (member->state == MEMBER_UNVERIFIED && !member->refused);
-    return !member->self && absent && member_route(member).family != 0;
+    /* Where no way to it is known one may be to others, who ask it for us. */
+    return !member->self && absent && (member->known || member_route(member).family != 0);
 }
 
 static void call(struct gossip *gossip, struct member *member) {

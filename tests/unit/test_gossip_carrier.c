@@ -69,6 +69,30 @@ static void brokers_without_datagrams_find_each_other_over_links(void **state) {
     }
 }
 
+/* It has links only, and with one broker only: nobody tells it its address, so its head names none, and another that
+ * starts later knows no way to it. The one that has a way asks it. */
+static void who_is_reached_by_others_only_is_seen_by_a_newcomer(void **state) {
+    (void)state;
+    struct net *net = net_with_links(4, 29163);
+    struct net_node *last = &net->nodes[3];
+    last->announce_nothing = last->hidden = true;
+    for (int i = 0; i < 3; i++) {
+        block(net, i, 3, true);
+        if (i > 0) net_cut_link(net, i, 3, true);
+    }
+    net_start(net, 0);
+    net_start(net, 3);
+    net_run(net, 10000);
+    assert_int_equal(net->nodes[0].sees[3], MEMBER_ALIVE);
+    assert_int_equal(info_of(net, 0, 3).address.family, 0);
+    net_start(net, 1);
+    net_start(net, 2);
+    assert_true(net_until(net, net_all_alive, 3000));
+    net_run(net, 60000);
+    assert_true(net_all_alive(net));
+    net_free(net);
+}
+
 /* P19: no rhythm of join and fail. */
 static void datagrams_that_cease_are_no_death(void **state) {
     (void)state;
@@ -403,6 +427,7 @@ static void who_took_a_members_name_is_not_its_other_key(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(brokers_without_datagrams_find_each_other_over_links),
+        cmocka_unit_test(who_is_reached_by_others_only_is_seen_by_a_newcomer),
         cmocka_unit_test(datagrams_that_cease_are_no_death),
         cmocka_unit_test(without_links_the_same_is_a_death),
         cmocka_unit_test(one_pair_without_datagrams_keeps_a_link),
