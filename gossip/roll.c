@@ -402,7 +402,7 @@ struct message vouch_for(const struct member *member) {
  * not so. */
 void vouch_on_vouch(struct gossip *gossip, const struct message *message) {
     struct member *member =
-        is_answered(gossip) ? roll_brings(gossip, &message->version.id) : members_find(gossip, &message->version.id);
+        is_answered(gossip) ? members_make(gossip, &message->version.id) : members_find(gossip, &message->version.id);
     if (!gossip->authentic || !member_is_visible(gossip->sender) || !members_are_many(gossip) || !member ||
         member->self || member_is_visible(member) || member == gossip->sender ||
         member->fresh_epoch == message->version.epoch || !evidence_may_follow(gossip, member))

@@ -63,8 +63,7 @@ static bool keep_other(struct two_states *known, const struct message *ours, con
 /* True if something may be done about it. */
 static bool note(struct gossip *gossip, struct member *member, const struct message *ours, const struct message *theirs,
                  const struct two_states *found) {
-    if (!member->trouble) member->trouble = calloc(1, sizeof *member->trouble);
-    if (!member->trouble) return false;
+    if (!trouble_make(member)) return false;
     struct two_states *known = &member->trouble->two_states;
     if (found->incarnation > 0 && !keep_other(known, ours, theirs)) return false;
     bool first = !two_states_are_known(member), may = gossip->now_ms >= known->again_ms;

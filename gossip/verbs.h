@@ -372,7 +372,7 @@ void two_states_answer_base(struct gossip *gossip, const struct member *member, 
 /* ---- sweep.c ---- */
 /* Is the sender to be believed that it holds something else, and is there room? */
 bool sweep_may_begin(struct gossip *gossip);
-/* The sender's log of a member, behind this sequence and up to the end. */
+/* If it is: its log of a member, behind this sequence and up to the end. */
 void sweep_begin(struct gossip *gossip, const struct member *member, uint64_t after, uint64_t end);
 /* The same where something that differs was found. */
 void sweep_go_on(struct gossip *gossip, const struct member *member, uint64_t after, uint64_t end);

@@ -52,6 +52,12 @@ static inline struct court court_new(uint64_t seed) {
     return court;
 }
 
+static inline enum member_trouble trouble_at(struct net *net, int at, int about) {
+    struct member_info info;
+    struct member_id id = net_id(net, about);
+    return gossip_member_find(net->nodes[at].gossip, net->now_ms, &id, &info) ? info.trouble : MEMBER_TROUBLE_NONE;
+}
+
 static inline uint64_t down_events(const struct net *net) {
     uint64_t downs = 0;
     for (int i = 0; i < HONEST; i++)

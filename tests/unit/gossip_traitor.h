@@ -104,6 +104,22 @@ static inline size_t traitor_entry(struct traitor *traitor, int owner, uint64_t 
     return size + GOSSIP_SIGNATURE_SIZE;
 }
 
+/* "Of that one I hold as much as you, and something else." */
+static inline void traitor_claim_other(struct traitor *traitor, int to, int about) {
+    struct member_id id = net_id(traitor->net, about);
+    struct version version = repair_version_of(members_find(traitor->net->nodes[to].gossip, &id));
+    uint8_t record[MESSAGE_VERSION_SIZE];
+    version.mark[0] ^= 1;
+    version_store(record, &version);
+    traitor_say_one(traitor, to,
+                    (struct message){.kind = MESSAGE_VERSIONS,
+                                     .number = digest_bucket_of(&id),
+                                     .version.id = id,
+                                     .other = id,
+                                     .bytes = record,
+                                     .size = sizeof record});
+}
+
 static inline void traitor_tell_head(struct traitor *traitor, int to) {
     uint8_t bytes[HEAD_SIZE_MAX];
     size_t size = traitor_head(traitor, traitor_own_head(traitor), bytes);

@@ -6,12 +6,6 @@
 
 #define ASKERS 12
 
-static enum member_trouble trouble_at(struct net *net, int at, int about) {
-    struct member_info info;
-    struct member_id id = net_id(net, about);
-    return gossip_member_find(net->nodes[at].gossip, net->now_ms, &id, &info) ? info.trouble : MEMBER_TROUBLE_NONE;
-}
-
 static uint64_t pings_for_others(struct net *net, int node) {
     struct gossip_counters counters;
     gossip_read_counters(net->nodes[node].gossip, &counters);

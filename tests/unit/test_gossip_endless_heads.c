@@ -25,12 +25,6 @@ static void accuse_all(struct traitor *traitor) {
         traitor_say_one(traitor, to, accuse(traitor->net, to, 0, traitor->as));
 }
 
-static enum member_trouble trouble_at(struct net *net, int at, int about) {
-    struct member_info info;
-    struct member_id id = net_id(net, about);
-    return gossip_member_find(net->nodes[at].gossip, net->now_ms, &id, &info) ? info.trouble : MEMBER_TROUBLE_NONE;
-}
-
 /* Each is told, by it alone and ten times a second, that it is dead: nobody else would believe it twice in 5 s. */
 static void who_accuses_without_end_makes_nobody_sign_without_end(void **state) {
     (void)state;
@@ -52,20 +46,6 @@ static void who_accuses_without_end_makes_nobody_sign_without_end(void **state) 
     court_free(&court);
 }
 
-static void claim_mixture(struct traitor *traitor, int to) {
-    uint8_t record[MESSAGE_VERSION_SIZE];
-    struct version version = repair_version_of(traitor->net->nodes[to].gossip->self);
-    version.mark[0] ^= 1;
-    version_store(record, &version);
-    traitor_say_one(traitor, to,
-                    (struct message){.kind = MESSAGE_VERSIONS,
-                                     .number = digest_bucket_of(&version.id),
-                                     .version.id = version.id,
-                                     .other = version.id,
-                                     .bytes = record,
-                                     .size = sizeof record});
-}
-
 /* It says that ours of them is not as their owner has it, once a second: each signs a checkpoint, which all fetch. */
 static void who_claims_a_mixture_without_end_makes_nobody_sign_without_end(void **state) {
     (void)state;
@@ -74,7 +54,7 @@ static void who_claims_a_mixture_without_end_makes_nobody_sign_without_end(void 
     uint64_t before = sum_of_incarnations(net, HONEST);
     for (int round = 0; round < 300; round++) {
         for (int to = 0; to < HONEST; to++)
-            claim_mixture(court.traitor, to);
+            traitor_claim_other(court.traitor, to, to);
         net_run(net, 1000);
     }
     assert_in_range(sum_of_incarnations(net, HONEST) - before, 1, HONEST * 10);

@@ -4,22 +4,6 @@
 
 #include "gossip_registry_fixture.h"
 
-/* "I hold as much of it as you, and something else." */
-static void claim(const struct court *court, int to, int about) {
-    struct member_id id = net_id(court->net, about);
-    struct version version = repair_version_of(members_find(court->net->nodes[to].gossip, &id));
-    uint8_t record[MESSAGE_VERSION_SIZE];
-    version.mark[0] ^= 1;
-    version_store(record, &version);
-    traitor_say_one(court->traitor, to,
-                    (struct message){.kind = MESSAGE_VERSIONS,
-                                     .number = digest_bucket_of(&id),
-                                     .version.id = id,
-                                     .other = id,
-                                     .bytes = record,
-                                     .size = sizeof record});
-}
-
 static bool same_rows_of_the_traitor(struct net *net) {
     struct member_id id = net_id(net, HONEST);
     const struct member *first = members_find(net->nodes[0].gossip, &id);
@@ -60,7 +44,7 @@ static void claims_do_not_put_off_that_two_tales_are_found(void **state) {
     bool agreed = false;
     for (int round = 0; round < 3333 && !agreed; round++) { /* 10 s */
         for (int to = 0; to < HONEST; to++)
-            claim(&court, to, (to + 1) % HONEST);
+            traitor_claim_other(court.traitor, to, (to + 1) % HONEST);
         net_run(net, 3);
         agreed = same_rows_of_the_traitor(net);
     }
@@ -73,7 +57,7 @@ static void who_claims_in_vain_is_asked_for_its_log_a_few_times_in_ten_seconds(v
     struct court court = court_new(912);
     uint64_t before = court.traitor->count[MESSAGE_WANT];
     for (int round = 0; round < 3000; round++) { /* 30 s */
-        claim(&court, 0, 1 + round % (HONEST - 1));
+        traitor_claim_other(court.traitor, 0, 1 + round % (HONEST - 1));
         net_run(court.net, 10);
     }
     /* Four times, then it is not believed for 10 s. */
@@ -86,7 +70,7 @@ static void one_that_claims_takes_one_place(void **state) {
     (void)state;
     struct court court = court_new(913);
     for (int about = 1; about < HONEST; about++)
-        claim(&court, 0, about);
+        traitor_claim_other(court.traitor, 0, about);
     net_run(court.net, 20);
     const struct sweeps *sweeps = &court.net->nodes[0].gossip->sweeps;
     size_t busy = 0;
@@ -113,7 +97,7 @@ static void a_slow_log_is_not_gone_through_for_ever(void **state) {
     }
     struct member_id id = net_id(net, 1);
     const struct registry *registry = members_find(net->nodes[0].gossip, &id)->registry;
-    claim(&court, 0, 1);
+    traitor_claim_other(court.traitor, 0, 1);
     net_run(net, 20);
     for (uint64_t step = 0; step < 15; step++) {
         assert_int_equal(sweeps->of[0].tries > 0, step * 800 < 10000);
