@@ -185,16 +185,18 @@ static void dial_some(struct gossip *gossip, bool first) {
     gossip->dial_from = count > 0 ? (gossip->dial_from + tried) % count : 0;
 }
 
+/* The dice first: who need not dial now need not look through its contacts. */
 static void dial_one(struct gossip *gossip) {
     struct bootstrap *chosen = NULL;
-    uint32_t choices = 0, visible = members_visible_count(gossip);
-    for (size_t i = 0; i < contact_count(gossip); i++) {
+    uint32_t count = (uint32_t)contact_count(gossip), choices = 0;
+    uint32_t among_all = chance_below(&gossip->chance, members_visible_count(gossip));
+    bool is_due = chance_below(&gossip->chance, ADDRESS_EVERY) == 0;
+    if (!is_due && among_all >= DIALS_OF_ALL * count) return;
+    for (size_t i = 0; i < count; i++) {
         struct bootstrap *contact = contact_at(gossip, i);
         if (!rejoin_is_answered(gossip, contact) && chance_below(&gossip->chance, ++choices) == 0) chosen = contact;
     }
-    if (chosen && (chance_below(&gossip->chance, visible) < DIALS_OF_ALL * choices ||
-                   chance_below(&gossip->chance, ADDRESS_EVERY) == 0))
-        rejoin_dial(gossip, chosen);
+    if (chosen && (is_due || among_all < DIALS_OF_ALL * choices)) rejoin_dial(gossip, chosen);
 }
 
 static void call_one(struct gossip *gossip) {

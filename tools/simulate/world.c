@@ -174,23 +174,22 @@ bool world_agrees(const struct world *world) {
 }
 
 /* All end on one ring, and know it of each other. */
-static bool shares_ring(const struct world *world, const struct broker *viewer, const struct broker *owner,
-                        char why[WORLD_WHY_MAX]) {
+static bool shares_ring(const struct world *world, const struct broker *viewer, const struct member_info *own,
+                        const struct broker *owner, char why[WORLD_WHY_MAX]) {
     struct gossip *core = viewer->strategy->core(viewer->node);
-    struct member_info own, seen;
-    bool found = gossip_member_at(core, broker_now_ms(world, viewer), 0, &own) &&
-                 gossip_member_find(core, broker_now_ms(world, viewer), &world->id_of[owner->identity], &seen);
-    if (found && seen.ring == own.ring && memcmp(seen.ring_mark, own.ring_mark, sizeof own.ring_mark) == 0 &&
+    struct member_info seen;
+    bool found = gossip_member_find(core, broker_now_ms(world, viewer), &world->id_of[owner->identity], &seen);
+    if (found && seen.ring == own->ring && memcmp(seen.ring_mark, own->ring_mark, sizeof own->ring_mark) == 0 &&
         viewer->ring == owner->ring)
         return true;
     snprintf(why, WORLD_WHY_MAX, "P22: %s uses ring %llu and sees %s with ring %llu, which keeps ring %llu",
-             viewer->name, (unsigned long long)own.ring, owner->name, (unsigned long long)(found ? seen.ring : 0),
+             viewer->name, (unsigned long long)own->ring, owner->name, (unsigned long long)(found ? seen.ring : 0),
              (unsigned long long)issuer_number(world->issuer, owner->ring));
     return false;
 }
 
-static bool sees_truly(const struct world *world, const struct broker *viewer, const struct broker *owner,
-                       char why[WORLD_WHY_MAX]) {
+static bool sees_truly(const struct world *world, const struct broker *viewer, const struct member_info *own,
+                       const struct broker *owner, char why[WORLD_WHY_MAX]) {
     static const char *const states[] = {"unverified", "alive", "suspect", "down", "left"};
     struct gossip_inspected held = {0};
     uint64_t rows_hash = 0;
@@ -208,7 +207,7 @@ static bool sees_truly(const struct world *world, const struct broker *viewer, c
     bool found = truth_find(world->truth, owner->identity, held.log_epoch, held.sequence, held.chain, &rows_hash);
     if (held.epoch == author_epoch(owner->author) && held.sequence == author_sequence(owner->author) && found &&
         rows_hash == author_rows_hash(owner->author))
-        return shares_ring(world, viewer, owner, why);
+        return shares_ring(world, viewer, own, owner, why);
     snprintf(why, WORLD_WHY_MAX,
              "%s holds %s at epoch %llu, sequence %llu%s (%zu entries above %llu), and the owner is at epoch %llu, "
              "sequence %llu",
@@ -218,12 +217,17 @@ static bool sees_truly(const struct world *world, const struct broker *viewer, c
     return false;
 }
 
+static bool sees_all_truly(const struct world *world, const struct broker *viewer, char why[WORLD_WHY_MAX]) {
+    struct member_info own = {0};
+    (void)gossip_member_at(viewer->strategy->core(viewer->node), broker_now_ms(world, viewer), 0, &own);
+    for (uint32_t i = 0; i < world->broker_count; i++)
+        if (i != viewer->index && !sees_truly(world, viewer, &own, &world->brokers[i], why)) return false;
+    return true;
+}
+
 bool world_is_true(struct world *world, char why[WORLD_WHY_MAX]) {
-    if (world->strategy->core) {
-        for (uint32_t i = 0; i < world->broker_count; i++)
-            for (uint32_t j = 0; counts(&world->brokers[i]) && j < world->broker_count; j++)
-                if (i != j && !sees_truly(world, &world->brokers[i], &world->brokers[j], why)) return false;
-    }
+    for (uint32_t i = 0; world->strategy->core && i < world->broker_count; i++)
+        if (counts(&world->brokers[i]) && !sees_all_truly(world, &world->brokers[i], why)) return false;
     if (world_agrees(world)) return true;
     snprintf(why, WORLD_WHY_MAX, "the tables of the brokers differ");
     return false;
