@@ -16,7 +16,7 @@
 #define LOST_MAX 7u             /* tries of one probe that count as lost, */
 #define ABSENCE 4u              /* if they are no older than so many intervals */
 #define LOSS_SLOWS_MAX 57344u   /* seven eighths: probes are never rarer than by eight times for loss */
-#define HELP_IDLE_ONE_IN 8u     /* asks for one of whom much is said and nothing is heard */
+#define HELP_IDLE_MS 20000u     /* helpers are asked so seldom for one of whom much is said and nothing is heard */
 
 static uint64_t patience(const struct gossip *gossip, uint64_t ms) {
     return ms * (gossip->awareness + 1);
@@ -323,8 +323,16 @@ static void ask_helpers(struct gossip *gossip, struct member *member) {
     carrier_unanswered(gossip, member);
 }
 
+/* Two behind routers of their own meet only when a third one tells both: so not never, and not by chance, which now and
+ * then lets it wait for minutes. */
+static bool helps_in_vain(const struct gossip *gossip, const struct member *member) {
+    const uint64_t helped_ms = member->probe.helped_ms;
+    return evidence_is_idle_talk(member) && helped_ms > 0 && gossip->now_ms < helped_ms + HELP_IDLE_MS;
+}
+
 static bool wants_helpers(const struct gossip *gossip, const struct member *member) {
     const struct probe *probe = &member->probe;
+    if (helps_in_vain(gossip, member)) return false;
     if (probe->helped && member->state != MEMBER_SUSPECT) return false;
     if (probe->helped && gossip->now_ms < probe->helped_ms + gossip->limits.probe_interval_ms) return false;
     return !member_is_visible(member) || probe->doubt >= DOUBT_HELPERS;
@@ -358,9 +366,7 @@ static uint64_t later_ms(const struct gossip *gossip) {
 
 static void ask_again(struct gossip *gossip, struct member *member) {
     struct probe *probe = &member->probe;
-    /* Two behind routers of their own meet only when a third one tells both: so not never. */
-    bool helpful = !evidence_is_idle_talk(member) || chance_below(&gossip->chance, HELP_IDLE_ONE_IN) == 0;
-    bool helped = helpful && wants_helpers(gossip, member);
+    bool helped = wants_helpers(gossip, member);
     /* Pings that helpers alone could answer must not take what they need. */
     bool together = helped && member->state == MEMBER_SUSPECT;
     if (!may_dial(gossip, member) || !probe_may(gossip, together ? 4 : 1)) {

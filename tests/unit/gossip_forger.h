@@ -2,10 +2,8 @@
 #ifndef GOSSIP_FORGER_H
 #define GOSSIP_FORGER_H
 
-#include "gossip_net.h"
+#include "gossip_packet.h"
 
-#include "gossip/message.h"
-#include "gossip/seal.h"
 #include "gossip/signed.h"
 
 struct forger {
@@ -22,21 +20,10 @@ struct forger {
 };
 
 static inline void forger_read(struct forger *forger, const struct gossip_datagram *datagram) {
-    struct net *net = forger->net;
-    struct chance chance = {7};
-    struct seal seal;
-    struct gossip_options options = {.federation = "home", .keys = &net->nodes[0].key, .key_count = 1};
-    struct gossip_crypto crypto = {.seal = net_seal, .open = net_open};
-    assert_true(seal_init(&seal, &options, &chance));
     uint8_t plain[SEAL_PLAIN_MAX];
-    bool own;
-    long size = seal_open(&seal, &crypto, datagram->bytes, datagram->size, plain, &own);
-    assert_true(size > 0);
-    struct wire_in in;
     struct packet_header header;
+    struct wire_in in = net_open_packet(forger->net, datagram, plain, &header);
     struct message message;
-    wire_in_init(&in, plain, (size_t)size);
-    header_get(&in, &header);
     memcpy(forger->header.echo, header.cookie, sizeof header.cookie);
     forger->bytes += datagram->size;
     while (message_get(&in, &message)) {

@@ -93,6 +93,46 @@ static void who_is_reached_by_others_only_is_seen_by_a_newcomer(void **state) {
     net_free(net);
 }
 
+static bool last_two_see_each_other(struct net *net) {
+    return net->nodes[3].sees[4] == MEMBER_ALIVE && net->nodes[4].sees[3] == MEMBER_ALIVE;
+}
+
+static bool loses_what_asks_for_help(struct net *net, int from, int to, const struct gossip_datagram *datagram) {
+    (void)to;
+    uint8_t plain[SEAL_PLAIN_MAX];
+    struct packet_header header;
+    struct wire_in in = net_open_packet(net, datagram, plain, &header);
+    struct message message;
+    while (message_get(&in, &message))
+        if (from == 3 && message.kind == MESSAGE_PING_REQ) return true;
+    return false;
+}
+
+/* At first no help comes, while much is said of it and nothing heard. */
+static void who_is_reached_by_others_only_is_seen_again_after_a_restart(void **state) {
+    (void)state;
+    for (uint64_t seed = 1; seed <= 40; seed++) {
+        struct net *net = net_new(5, seed);
+        block(net, 3, 4, true);
+        for (int i = 0; i < net->count; i++)
+            net_start(net, i);
+        assert_true(net_until(net, net_all_alive, 40000));
+        net_kill(net, 4);
+        net_run(net, 10000);
+        assert_int_equal(net->nodes[3].sees[4], MEMBER_DOWN);
+        net->nodes[4].epoch++;
+        net_start(net, 4);
+        net->loses = loses_what_asks_for_help;
+        for (int i = 0; i < 130; i++) { /* its rows change all the time */
+            if (i == 30) net->loses = NULL;
+            net_row(net, 4, "a/+/b", i % 2 == 0);
+            net_run(net, 300);
+        }
+        if (!last_two_see_each_other(net)) fail_msg("seed %llu: not seen in 30 s", (unsigned long long)seed);
+        net_free(net);
+    }
+}
+
 /* P19: no rhythm of join and fail. */
 static void datagrams_that_cease_are_no_death(void **state) {
     (void)state;
@@ -428,6 +468,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(brokers_without_datagrams_find_each_other_over_links),
         cmocka_unit_test(who_is_reached_by_others_only_is_seen_by_a_newcomer),
+        cmocka_unit_test(who_is_reached_by_others_only_is_seen_again_after_a_restart),
         cmocka_unit_test(datagrams_that_cease_are_no_death),
         cmocka_unit_test(without_links_the_same_is_a_death),
         cmocka_unit_test(one_pair_without_datagrams_keeps_a_link),

@@ -1,4 +1,5 @@
 /* What was asked for and did not come is asked for again, and of whom, and how often. */
+#include "gossip_packet.h"
 #include "gossip_traitor.h"
 
 #define VIEWER 0
@@ -20,23 +21,6 @@ struct wire {
     uint64_t tellings; /* of the owner by the first other */
 };
 
-static struct wire_in open_packet(const struct net *net, const struct gossip_datagram *datagram,
-                                  uint8_t plain[SEAL_PLAIN_MAX]) {
-    struct chance chance = {7};
-    struct seal seal;
-    struct gossip_options options = {.federation = "home", .keys = &net->nodes[0].key, .key_count = 1};
-    struct gossip_crypto crypto = {.seal = net_seal, .open = net_open};
-    assert_true(seal_init(&seal, &options, &chance));
-    bool own;
-    long size = seal_open(&seal, &crypto, datagram->bytes, datagram->size, plain, &own);
-    assert_true(size > 0);
-    struct wire_in in;
-    struct packet_header header;
-    wire_in_init(&in, plain, (size_t)size);
-    header_get(&in, &header);
-    return in;
-}
-
 static void note_want(struct wire *wire, uint64_t now_ms, int to) {
     assert_true(wire->want_count < NOTED_MAX);
     wire->wants[wire->want_count].to = to;
@@ -52,7 +36,8 @@ static bool is_owners(const struct net *net, const struct wire *wire, const stru
 static bool only_notes(struct net *net, int from, int to, const struct gossip_datagram *datagram) {
     struct wire *wire = net->loses_context;
     uint8_t plain[SEAL_PLAIN_MAX];
-    struct wire_in in = open_packet(net, datagram, plain);
+    struct packet_header header;
+    struct wire_in in = net_open_packet(net, datagram, plain, &header);
     struct message message;
     while (from == VIEWER && net->nodes[to].gossip && message_get(&in, &message))
         if (message.kind == MESSAGE_WANT && is_owners(net, wire, &message.version.id)) note_want(wire, net->now_ms, to);
@@ -70,7 +55,8 @@ static bool entry_passes(struct wire *wire, int from, uint64_t sequence) {
 static bool loses_what_is_asked(struct net *net, int from, int to, const struct gossip_datagram *datagram) {
     struct wire *wire = net->loses_context;
     uint8_t plain[SEAL_PLAIN_MAX];
-    struct wire_in in = open_packet(net, datagram, plain);
+    struct packet_header header;
+    struct wire_in in = net_open_packet(net, datagram, plain, &header);
     struct message message;
     bool lost = to == VIEWER && from == wire->owner && !wire->answers[from];
     while (message_get(&in, &message)) {
@@ -253,7 +239,8 @@ static void nothing_is_asked_for_of_who_is_gone(void **state) {
 static bool counts_tellings(struct net *net, int from, int to, const struct gossip_datagram *datagram) {
     struct wire *wire = net->loses_context;
     uint8_t plain[SEAL_PLAIN_MAX];
-    struct wire_in in = open_packet(net, datagram, plain);
+    struct packet_header header;
+    struct wire_in in = net_open_packet(net, datagram, plain, &header);
     struct message message;
     (void)to;
     while (from == 1 && message_get(&in, &message)) {
