@@ -76,7 +76,9 @@ struct two_states {
     uint64_t sequence;         /* two entries with this one */
     uint64_t due_ms;           /* when it is asked again which one counts; 0: never */
     uint64_t again_ms;         /* next time that something is done about it */
-    uint32_t asked;            /* times */
+    uint64_t asked_ms;         /* when it was asked, 0: not yet; */
+    uint64_t answered_ms;      /* when it answered a ping itself, */
+    uint32_t answered;         /* and how many of our questions came with such a ping */
     struct copied_head *other; /* of the two, that we do not hold; or NULL */
 };
 

@@ -265,6 +265,7 @@ static void on_answer(struct gossip *gossip, uint64_t number, bool is_first) {
     note_tries(gossip, sender, is_first);
     silence_note_answered(gossip, sender);
     probe_answered(gossip, sender, gossip->header->epoch);
+    two_states_answered(gossip, sender);
     bool buried = sender->known && !member_is_visible(sender) && sender->down_epoch == sender->epoch &&
                   sender->down_incarnation >= sender->incarnation;
     if (buried) {

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #define TOLD 8u        /* members by each who finds it, so that nearly all hear of it */
-#define ASKED 5u       /* times the owner is, which one counts, */
+#define ASKED 5u       /* times the owner is, which one counts, and heard us, */
 #define ASKED_MS 2000u /* at such gaps */
 #define AGAIN_MS 1000u /* others are told, or ours is undone */
 
@@ -114,14 +114,20 @@ void two_states_tick(struct gossip *gossip, struct member *member) {
     struct two_states *known = &member->trouble->two_states;
     known->due_ms = 0;
     if (is_settled(member)) return;
-    bool heard = member->state == MEMBER_ALIVE; /* a suspect may not hear us, or we not what it says */
-    if (heard && known->asked == ASKED) {
+    /* By others it may be known to live when it does not hear us, or we not what it says. */
+    known->answered += known->asked_ms != 0 && known->answered_ms >= known->asked_ms;
+    if (known->answered == ASKED) {
         conduct_note(gossip, member, MISDEED_CONTRADICTS);
         return;
     }
-    known->asked += heard;
+    known->asked_ms = gossip->now_ms;
     known->due_ms = gossip->now_ms + ASKED_MS;
     ask(gossip, member, known);
+    probe_member(gossip, member);
+}
+
+void two_states_answered(struct gossip *gossip, struct member *member) {
+    if (member->trouble) member->trouble->two_states.answered_ms = gossip->now_ms;
 }
 
 bool two_states_head_wins(struct gossip *gossip, struct member *member, const struct head *head, const uint8_t *bytes,

@@ -356,6 +356,8 @@ void two_states_on_entry(struct gossip *gossip, struct member *member, const str
                          const struct message *message);
 /* Has it not said since which one counts? */
 void two_states_tick(struct gossip *gossip, struct member *member);
+/* It has answered our ping, by itself. */
+void two_states_answered(struct gossip *gossip, struct member *member);
 void trouble_free(struct trouble *trouble); /* NULL is nothing */
 uint64_t two_states_deadline_ms(const struct member *member);
 /* Has it signed two of anything in this epoch? */

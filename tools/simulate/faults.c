@@ -288,6 +288,12 @@ static void come_back(struct world *world, struct broker *broker, enum fault_dis
     broker_start(world, broker, disk);
 }
 
+/* It starts as a new one when it comes back. If it is still leaving, it leaves at once. */
+static void end_older(struct world *world, struct broker *broker) {
+    if (broker->node) broker_stop(world, broker);
+    broker->older = false;
+}
+
 static void end(struct world *world, size_t at) {
     struct trouble trouble = world->troubles[at];
     struct broker *broker = trouble.broker != PLAN_ANY ? &world->brokers[trouble.broker] : NULL;
@@ -300,8 +306,10 @@ static void end(struct world *world, size_t at) {
     case FAULT_SLOW: broker->slow_us = 0; break;
     case FAULT_BLOCKED: broker->blocked = false; break;
     case FAULT_OLD:
-        broker->older = false;
-        if (broker->node && !broker->away) restart_as(world, broker, false);
+        if (broker->away)
+            end_older(world, broker);
+        else
+            restart_as(world, broker, false);
         break;
     case FAULT_CLONE:
     case FAULT_FOREIGN:
