@@ -14,6 +14,7 @@ static void go_on(struct broker *broker, uint64_t now_ms) {
     acks_durable(broker, now_ms);
     held_durable(broker);
     pause_release(broker);
+    federation_durable(broker->federation, now_ms);
     broker_settle(broker);
 }
 

@@ -82,5 +82,6 @@ bool dump_all(struct broker *broker, uint64_t now_ms) {
     journal_begin_anew(&broker->journal);
     dump_sessions(broker, now_ms);
     retained_each(broker->retained, dump_retained, &dumping);
+    federation_dump(broker->federation);
     return journal_end_anew(&broker->journal);
 }

@@ -188,3 +188,26 @@ void durable_retained_end(struct broker *broker, const struct message *message) 
                 &(struct record){.type = RECORD_RETAINED_END,
                                  .publication = {.topic = text_of(message->topic, message->topic_size)}});
 }
+
+uint64_t broker_last_record(const struct broker *broker) {
+    return broker->journal.last;
+}
+
+bool broker_has_record(const struct broker *broker, uint64_t record) {
+    return journal_has(&broker->journal, record) || broker->journal.failing;
+}
+
+void broker_record_taken(struct broker *broker, const struct broker_taken *taken) {
+    struct record record = {
+        .type = RECORD_TAKEN, .peer_epoch = taken->epoch, .stream = taken->stream, .expected = taken->expected};
+
+    memcpy(record.peer, taken->peer->bytes, sizeof record.peer);
+    journal_add(&broker->journal, &record);
+}
+
+void broker_record_taken_end(struct broker *broker, const struct peer_id *peer) {
+    struct record record = {.type = RECORD_TAKEN_END};
+
+    memcpy(record.peer, peer->bytes, sizeof record.peer);
+    journal_add(&broker->journal, &record);
+}

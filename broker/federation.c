@@ -5,6 +5,7 @@
 #include "broker/carry.h"
 #include "broker/interest.h"
 #include "broker/link.h"
+#include "broker/record.h"
 #include "broker/replay.h"
 #include "broker/topic.h"
 #include "broker/unwanted.h"
@@ -90,6 +91,28 @@ void federation_free(struct federation *federation) {
 
 static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
+}
+
+int federation_restore_taken(struct federation *federation, const struct record *record) {
+    struct peer_id id;
+    memcpy(id.bytes, record->peer, sizeof id.bytes);
+    if (record->stream == 0 || record->expected == 0 || record->expected > INT64_MAX ||
+        federation->peer_count >= federation->limits.peers_max || peers_find(federation, &id))
+        return 1;
+    struct peer *peer = peers_make(federation, &id);
+    if (!peer) return -1;
+    taken_begin(&peer->taken, record->peer_epoch, record->stream, record->expected);
+    peer->taken.is_recorded = true;
+    return 0;
+}
+
+void federation_dump(struct federation *federation) {
+    taken_dump(federation);
+}
+
+void federation_durable(struct federation *federation, uint64_t now_ms) {
+    federation->now_ms = now_ms;
+    senders_durable(federation);
 }
 
 uint64_t federation_deadline_ms(const struct federation *federation) {

@@ -10,6 +10,7 @@
 #include "broker/retained.h"
 #include "broker/subs.h"
 
+struct record;     /* record.h */
 struct federation; /* all state of the peer side; owned by struct broker */
 
 /* The peer side works on the broker's own tree and store, borrowed. */
@@ -29,6 +30,14 @@ struct topic_memo {
     uint64_t edition; /* of the peer side, when nobody had to be told of the topic */
     struct advert *advert;
 };
+
+/* A record of an earlier run: how far a peer's publications were taken. 1 if it is unsound or peers are too many, -1
+ * when memory is short. */
+int federation_restore_taken(struct federation *federation, const struct record *record);
+/* For the journal that begins anew. */
+void federation_dump(struct federation *federation);
+/* The store is further than before, or fails. */
+void federation_durable(struct federation *federation, uint64_t now_ms);
 
 /* ---- client side -> peer side ---- */
 
@@ -66,7 +75,7 @@ bool federation_next_released(struct federation *federation, uint64_t *barrier, 
 /* True if the topic is private (options.private_filters). */
 bool federation_private(const struct federation *federation, const char *topic, size_t size);
 
-/* ---- peer side -> client side (implemented by route.c, notes.c and clock.c) ---- */
+/* ---- peer side -> client side (implemented by route.c, notes.c, clock.c and durable.c) ---- */
 
 enum peer_taken {
     PEER_TAKEN = 0, /* or dropped and counted, as that of a client would have been */
@@ -81,6 +90,15 @@ enum peer_taken broker_deliver_from_peer(struct broker *broker, uint64_t now_ms,
 enum peer_taken broker_merge_retained(struct broker *broker, uint64_t now_ms, struct message *message);
 /* False while memory is short or the store far behind: what lasts is not taken from peers for now. */
 bool broker_takes_from_peers(const struct broker *broker);
+/* The journal: the last record made; is it on the disk, or does nobody wait for it as the store fails? */
+uint64_t broker_last_record(const struct broker *broker);
+bool broker_has_record(const struct broker *broker, uint64_t record);
+struct broker_taken {
+    const struct peer_id *peer;
+    uint64_t epoch, stream, expected;
+};
+void broker_record_taken(struct broker *broker, const struct broker_taken *taken);
+void broker_record_taken_end(struct broker *broker, const struct peer_id *peer);
 /* Adds a line for the log, like snprintf. */
 void broker_note_add(struct broker *broker, enum broker_note_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

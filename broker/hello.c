@@ -30,11 +30,7 @@ static bool agree_on_numbers(struct peer *peer, const struct hello *hello) {
     /* By the stream alone: it is another one in every run, and goes on when a running broker raises its epoch. */
     if (hello->seen_stream == peer->stream && !outbox_acknowledge(&peer->outbox, hello->expected)) return false;
     outbox_rewind(&peer->outbox);
-    peer->seen_epoch = hello->epoch;
-    if (peer->seen_stream != hello->stream) {
-        peer->seen_stream = hello->stream;
-        peer->expected = hello->first;
-    }
+    taken_begin(&peer->taken, hello->epoch, hello->stream, hello->first);
     return true;
 }
 

@@ -35,6 +35,8 @@ struct link {
     uint64_t useful_ms;   /* the last moment with business */
     uint64_t ack_ms;      /* an acknowledgement is due then; UINT64_MAX if none is */
     uint64_t ack_bytes;
+    uint64_t acked; /* said on this link */
+    bool ack_waits; /* more was taken, and will be said when it is on the disk */
     bool is_behind; /* a publication could not be taken, nor may those after it: they come again by the next link, */
     uint64_t behind_ms; /* once they can be taken; looked at then */
     uint64_t up_since_ms;
@@ -89,6 +91,8 @@ void link_on_bye(struct federation *federation, struct link *link, const struct 
 
 /* ---- sender.c ---- */
 
+/* The store is further than before, or fails: what waited for it is acknowledged. */
+void senders_durable(struct federation *federation);
 /* The link has something to send: names it to the caller. NULL is fine. */
 void link_wake(struct federation *federation, struct link *link);
 /* A frame of names: begin, frame_add_name() on what it returns, end. after: a publication sequence the frame must not

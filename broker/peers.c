@@ -37,6 +37,7 @@ static size_t free_slot(struct federation *federation) {
     for (size_t i = 0; i < federation->peer_count; i++) {
         struct peer *peer = federation->peers[i];
         if (!peer->alive && !peer->link && !peer->attempt) {
+            taken_forget(federation, peer);
             peer_free(federation, peer);
             return i;
         }

@@ -19,6 +19,7 @@
 #include "broker/frames.h"
 #include "broker/names.h"
 #include "broker/outbox.h"
+#include "broker/taken.h"
 #include "broker/timers.h"
 
 /* Bounds that are not worth a setting. */
@@ -96,8 +97,7 @@ struct peer {
     /* sending; sender.c, hello.c */
     struct outbox outbox;
     uint64_t stream;
-    /* receiving; hello.c, receive.c */
-    uint64_t seen_epoch, seen_stream, expected;
+    struct taken taken;      /* receiving; hello.c, receive.c */
     struct link *link;       /* the one in use */
     struct link *attempt;    /* dialled and not yet up */
     uint64_t keep_until_ms;  /* gossip wants a link to it until then; carry.c */

@@ -186,7 +186,7 @@ static bool take_all(struct federation *federation, struct link *link, struct fr
     struct peer *peer = link->peer;
     struct publication publication;
     for (uint64_t sequence = frame->sequence; frame_next_publication(frame, &publication); sequence++) {
-        if (sequence < peer->expected) {
+        if (sequence < peer->taken.expected) {
             peer->totals.repeated++;
             continue;
         }
@@ -199,8 +199,8 @@ static bool take_all(struct federation *federation, struct link *link, struct fr
             link_set_timer(federation, link);
             return true;
         }
-        peer->totals.lost += sequence - peer->expected;
-        peer->expected = sequence + 1;
+        peer->totals.lost += sequence - peer->taken.expected;
+        peer->taken.expected = sequence + 1;
     }
     return true;
 }
@@ -214,7 +214,11 @@ static void on_publish(struct federation *federation, struct link *link, struct 
             return;
         }
     }
-    if (link->is_behind || !take_all(federation, link, frame)) return;
+    if (link->is_behind) return;
+    uint64_t before = broker_last_record(federation->broker);
+    bool goes_on = take_all(federation, link, frame);
+    taken_note(federation, link->peer, before);
+    if (!goes_on) return;
     link->ack_bytes += frame_size;
     uint64_t due =
         link->ack_bytes >= LINK_ACK_BYTES ? federation->now_ms : least(link->ack_ms, federation->now_ms + LINK_ACK_MS);

@@ -115,6 +115,14 @@ static void pass_retained(struct walk *walk, struct record *record) {
     pass(walk, &record->publisher, sizeof record->publisher);
 }
 
+static void pass_taken(struct walk *walk, struct record *record) {
+    pass(walk, record->peer, sizeof record->peer);
+    if (record->type == RECORD_TAKEN_END) return;
+    pass(walk, &record->peer_epoch, sizeof record->peer_epoch);
+    pass(walk, &record->stream, sizeof record->stream);
+    pass(walk, &record->expected, sizeof record->expected);
+}
+
 static void pass_fields(struct walk *walk, struct record *record) {
     switch (record->type) {
     case RECORD_RESET: break;
@@ -139,6 +147,8 @@ static void pass_fields(struct walk *walk, struct record *record) {
         break;
     case RECORD_RETAINED: pass_retained(walk, record); break;
     case RECORD_RETAINED_END: pass_text(walk, &record->publication.topic); break;
+    case RECORD_TAKEN:
+    case RECORD_TAKEN_END: pass_taken(walk, record); break;
     }
 }
 

@@ -31,8 +31,10 @@ enum record_type {
     RECORD_RECEIVED_END,     /* session, packet_id: PUBREL has come */
     RECORD_RETAINED,         /* the retained message of publication.topic, or the tombstone of one (empty payload) */
     RECORD_RETAINED_END,     /* publication.topic: neither message nor tombstone */
+    RECORD_TAKEN,            /* peer: how far its publications were taken, with what came of them before this record */
+    RECORD_TAKEN_END,        /* peer: nobody knows any more */
 };
-#define RECORD_TYPE_MAX RECORD_RETAINED_END
+#define RECORD_TYPE_MAX RECORD_TAKEN_END
 
 struct record_text { /* borrowed bytes, no final zero; NULL only with size 0 */
     const void *bytes;
@@ -80,6 +82,10 @@ struct record {
     bool retain, released;          /* released: PUBREC has come, message is 0 */
     uint16_t packet_id;             /* 0: waits in the queue, and was never sent */
     struct record_text identifiers; /* subscription identifiers: uint32_t each, native order, any alignment */
+
+    /* RECORD_TAKEN; of RECORD_TAKEN_END the peer alone */
+    uint8_t peer[16];
+    uint64_t peer_epoch, stream, expected; /* as in its hello, and the next sequence wanted (PROTOCOL.md) */
 };
 
 /* ---- bytes: how records travel to the storage thread; for this process only ---- */

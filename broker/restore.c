@@ -227,6 +227,12 @@ static enum outcome restore_retained(struct broker *broker, uint64_t now_ms, con
     return result == RETAINED_STORED ? TAKEN : LEFT_OUT;
 }
 
+static enum outcome restore_taken(struct broker *broker, const struct record *record) {
+    int result = federation_restore_taken(broker->federation, record);
+
+    return result == 0 ? TAKEN : result > 0 ? LEFT_OUT : MEMORY_SHORT;
+}
+
 static enum outcome restore(struct broker *broker, uint64_t now_ms, const struct record *record) {
     switch (record->type) {
     case RECORD_SESSION: return restore_session(broker, now_ms, record);
@@ -235,6 +241,7 @@ static enum outcome restore(struct broker *broker, uint64_t now_ms, const struct
     case RECORD_QUEUED: return restore_queued(broker, record);
     case RECORD_RECEIVED: return restore_received(broker, record);
     case RECORD_RETAINED: return restore_retained(broker, now_ms, record);
+    case RECORD_TAKEN: return restore_taken(broker, record);
     default: return LEFT_OUT;
     }
 }

@@ -85,9 +85,9 @@ void sender_hello(struct federation *federation, struct link *link) {
     if (peer) {
         hello.stream = peer->stream;
         hello.first = peer->outbox.base;
-        hello.seen_epoch = peer->seen_epoch;
-        hello.seen_stream = peer->seen_stream;
-        hello.expected = peer->expected;
+        hello.seen_epoch = peer->taken.epoch;
+        hello.seen_stream = peer->taken.stream;
+        hello.expected = taken_safe(federation, link->peer);
     }
     frame_write_hello(&link->scratch, &hello);
     enqueue_or_end(federation, link, 0);
@@ -148,10 +148,25 @@ static void next_publish(struct federation *federation, struct link *link) {
     frame_end_items(&link->out);
 }
 
-static void next_ack(struct link *link) {
-    frame_write_ack(&link->out, link->peer->expected);
+/* What was not said yet and may be. The rest waits for the store. */
+static bool next_ack(const struct federation *federation, struct link *link) {
+    uint64_t safe = taken_safe(federation, link->peer);
+    bool is_new = safe > link->acked;
     link->ack_ms = UINT64_MAX;
     link->ack_bytes = 0;
+    link->ack_waits = safe < link->peer->taken.expected;
+    link->acked = safe;
+    if (is_new) frame_write_ack(&link->out, safe);
+    return is_new;
+}
+
+void senders_durable(struct federation *federation) {
+    struct link *link;
+    DL_FOREACH(federation->links, link) {
+        if (!link->ack_waits || link->state != LINK_UP || taken_safe(federation, link->peer) <= link->acked) continue;
+        link->ack_ms = federation->now_ms;
+        link_wake(federation, link);
+    }
 }
 
 static void next_control(struct link *link) {
@@ -178,9 +193,8 @@ bool sender_next(struct federation *federation, struct link *link) {
     bool carries = up && !link->carry_had_turn && carry_next(federation, link);
     link->carry_had_turn = carries;
     if (carries) return sent_or_ended(federation, link);
-    if (up && link->ack_ms <= federation->now_ms)
-        next_ack(link);
-    else if (control && (!up || control->after <= link->peer->outbox.next))
+    if (up && link->ack_ms <= federation->now_ms && next_ack(federation, link)) return sent_or_ended(federation, link);
+    if (control && (!up || control->after <= link->peer->outbox.next))
         next_control(link);
     else if (up && outbox_peek(&link->peer->outbox))
         next_publish(federation, link);

@@ -11,6 +11,7 @@ static const char *const sql[STORE_STATEMENTS] = {
     [STORE_RESET_QUEUED] = "DELETE FROM queued",
     [STORE_RESET_RECEIVED] = "DELETE FROM received",
     [STORE_RESET_RETAINED] = "DELETE FROM retained",
+    [STORE_RESET_TAKEN] = "DELETE FROM taken",
     [STORE_SESSION] = "REPLACE INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     [STORE_SESSION_END] = "DELETE FROM sessions WHERE session = ?1",
     [STORE_SESSION_END_SUBSCRIPTIONS] = "DELETE FROM subscriptions WHERE session = ?1",
@@ -32,6 +33,8 @@ static const char *const sql[STORE_STATEMENTS] = {
         " payload = ?2, properties = ?3, qos = ?4, expires_wall_ms = ?5, stamp_wall_ms = ?6, stamp_count = ?7,"
         " stamp_origin = ?8, publisher = ?9",
     [STORE_RETAINED_END] = "DELETE FROM retained WHERE topic = ?1",
+    [STORE_TAKEN] = "REPLACE INTO taken VALUES (?1, ?2, ?3, ?4)",
+    [STORE_TAKEN_END] = "DELETE FROM taken WHERE peer = ?1",
     [STORE_NUMBER] = "REPLACE INTO numbers VALUES (?1, ?2)",
     [STORE_NUMBER_RAISE] = "INSERT INTO numbers VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = max(value, ?2)",
     [STORE_BEGIN] = "BEGIN IMMEDIATE",
@@ -204,9 +207,19 @@ static int write_retained_end(struct store_connection *connection, const struct 
     return run(&call);
 }
 
+static int write_taken(struct store_connection *connection, const struct record *record) {
+    const bool ends = record->type == RECORD_TAKEN_END;
+    struct call call = begin(connection, ends ? STORE_TAKEN_END : STORE_TAKEN);
+    blob(&call, &(struct record_text){record->peer, sizeof(record->peer)});
+    if (!ends) number(&call, record->peer_epoch);
+    if (!ends) number(&call, record->stream);
+    if (!ends) number(&call, record->expected);
+    return run(&call);
+}
+
 static int reset_all(struct store_connection *connection) {
     int result = SQLITE_OK;
-    for (int which = STORE_RESET_SESSIONS; result == SQLITE_OK && which <= STORE_RESET_RETAINED; which++)
+    for (int which = STORE_RESET_SESSIONS; result == SQLITE_OK && which <= STORE_RESET_TAKEN; which++)
         result = run_plain(connection, (enum store_statement)which);
     return result;
 }
@@ -236,6 +249,8 @@ static int write_record(struct store_connection *connection, const struct record
     case RECORD_RECEIVED_END: return run_keys(connection, STORE_RECEIVED_END, record->session, &packet_id);
     case RECORD_RETAINED: return write_retained(connection, record);
     case RECORD_RETAINED_END: return write_retained_end(connection, record);
+    case RECORD_TAKEN:
+    case RECORD_TAKEN_END: return write_taken(connection, record);
     }
     return STORE_UNSOUND;
 }

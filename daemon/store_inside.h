@@ -9,12 +9,13 @@
 #include "daemon/store.h"
 
 enum store_statement {
-    STORE_RESET_SESSIONS, /* six of them, in this order */
+    STORE_RESET_SESSIONS, /* seven of them, in this order */
     STORE_RESET_SUBSCRIPTIONS,
     STORE_RESET_MESSAGES,
     STORE_RESET_QUEUED,
     STORE_RESET_RECEIVED,
     STORE_RESET_RETAINED,
+    STORE_RESET_TAKEN,
     STORE_SESSION,
     STORE_SESSION_END, /* four of them, in this order */
     STORE_SESSION_END_SUBSCRIPTIONS,
@@ -32,6 +33,8 @@ enum store_statement {
     STORE_RECEIVED_END,
     STORE_RETAINED,
     STORE_RETAINED_END,
+    STORE_TAKEN,
+    STORE_TAKEN_END,
     STORE_NUMBER, /* ?1 name, ?2 value */
     STORE_NUMBER_RAISE,
     STORE_BEGIN,

@@ -99,6 +99,14 @@ static void read_retained(sqlite3_stmt *row, struct record *record) {
     record->publisher = number(row, 8);
 }
 
+static void read_taken(sqlite3_stmt *row, struct record *record) {
+    const struct record_text peer = bytes(row, 0);
+    if (peer.size == sizeof(record->peer)) memcpy(record->peer, peer.bytes, peer.size);
+    record->peer_epoch = number(row, 1);
+    record->stream = number(row, 2);
+    record->expected = number(row, 3);
+}
+
 static const struct table tables[] = {
     {RECORD_SESSION, "SELECT * FROM sessions", read_session},
     {RECORD_SUBSCRIPTION, "SELECT * FROM subscriptions", read_subscription},
@@ -106,6 +114,7 @@ static const struct table tables[] = {
     {RECORD_QUEUED, "SELECT * FROM queued ORDER BY session, position", read_queued},
     {RECORD_RECEIVED, "SELECT * FROM received", read_received},
     {RECORD_RETAINED, "SELECT * FROM retained", read_retained},
+    {RECORD_TAKEN, "SELECT * FROM taken", read_taken},
 };
 
 static int load_table(struct store_connection *connection, const struct table *table, store_on_record *on_record,

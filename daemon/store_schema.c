@@ -40,6 +40,10 @@ static const char *const migrations[STORE_SCHEMA_VERSION] = {
 
     /* What was sent has a packet id. */
     "ALTER TABLE queued DROP COLUMN sent;",
+
+    /* How far the publications of each peer were taken. */
+    "CREATE TABLE taken (peer BLOB PRIMARY KEY, epoch INTEGER NOT NULL, stream INTEGER NOT NULL,"
+    " expected INTEGER NOT NULL) WITHOUT ROWID;",
 };
 
 /* The first column of the first row. */

@@ -103,16 +103,19 @@ static bool came_before(const struct journal *journal, size_t at) {
     return false;
 }
 
-/* What a link had delivered and not yet acknowledged is sent once more to a broker that died, as links do not outlive
- * one; and what a broker that died had sent on before it was on its disk its client sends once more. */
-static bool link_may_repeat(const struct world *world, const struct journal_receipt *receipt) {
+/* What a broker that died had sent on over links before it was on its disk its client sends once more, and so it is
+ * with what had come over a link to one that lost its disk. Of copies at QoS 0 of more
+ * no broker keeps a record. */
+static bool may_repeat(const struct world *world, const struct journal_receipt *receipt) {
     const struct journal_publication *publication = &world->journal.publications[receipt->publication];
     const size_t host = sim_client_broker_host(world->clients[receipt->client]);
-    if (publication->broker_host == host) return false;
-    for (size_t i = 0; i < world->node_count; i++)
-        if ((world->nodes[i]->host == host || world->nodes[i]->host == publication->broker_host) &&
-            world->nodes[i]->crashed_us > publication->sent_us)
-            return true;
+    const bool crossed = publication->broker_host != host, lowered = publication->qos > receipt->qos;
+    for (size_t i = 0; i < world->node_count; i++) {
+        const struct world_node *node = world->nodes[i];
+        bool forgot =
+            node->host == host ? lowered || (crossed && node->disk_losses > 0) : node->host == publication->broker_host;
+        if (forgot && node->crashed_us > publication->sent_us) return true;
+    }
     return false;
 }
 
@@ -121,7 +124,7 @@ static bool receipt_is_due(const struct world *world, size_t at, char why[CHECKS
     const struct journal_publication *publication = &world->journal.publications[receipt->publication];
     bool unwanted = !due(world, receipt->client, publication).may,
          twice = publication->qos != 1 && receipt->qos != 1 && !receipt->retain && came_before(&world->journal, at) &&
-                 !link_may_repeat(world, receipt);
+                 !may_repeat(world, receipt);
     if (unwanted || twice)
         snprintf(why, CHECKS_WHY, "publication %llu (%s, QoS %u) reached %s %s",
                  (unsigned long long)receipt->publication, publication->topic, publication->qos,

@@ -64,6 +64,7 @@ static size_t make_key(uint8_t **key, enum record_type type, const struct record
     if (type == RECORD_RECEIVED) number = record->packet_id;
     if (type == RECORD_SUBSCRIPTION) text = record->filter;
     if (type == RECORD_RETAINED) text = record->publication.topic;
+    if (type == RECORD_TAKEN) text = (struct record_text){record->peer, sizeof record->peer};
     *key = malloc(KEY_HEAD + text.size);
     assert(*key != NULL);
     (*key)[0] = (uint8_t)type;
@@ -131,7 +132,8 @@ static void end_session(struct disk *disk, const struct record *record) {
     big_endian(session, record->session);
     end(disk, RECORD_SESSION, record);
     HASH_ITER(hh, disk->rows, row, next) {
-        if (row->key[0] != RECORD_MESSAGE && row->key[0] != RECORD_RETAINED && memcmp(row->key + 1, session, 8) == 0)
+        if (row->key[0] != RECORD_MESSAGE && row->key[0] != RECORD_RETAINED && row->key[0] != RECORD_TAKEN &&
+            memcmp(row->key + 1, session, 8) == 0)
             remove_row(disk, row);
     }
 }
@@ -166,7 +168,8 @@ static void apply(struct disk *disk, const struct record *record) {
     case RECORD_MESSAGE:
     case RECORD_QUEUED:
     case RECORD_RECEIVED:
-    case RECORD_RETAINED: put(disk, record); break;
+    case RECORD_RETAINED:
+    case RECORD_TAKEN: put(disk, record); break;
     case RECORD_SESSION_END: end_session(disk, record); break;
     case RECORD_SUBSCRIPTION_END: end(disk, RECORD_SUBSCRIPTION, record); break;
     case RECORD_MESSAGE_END: end(disk, RECORD_MESSAGE, record); break;
@@ -175,6 +178,7 @@ static void apply(struct disk *disk, const struct record *record) {
     case RECORD_DONE: end(disk, RECORD_QUEUED, record); break;
     case RECORD_RECEIVED_END: end(disk, RECORD_RECEIVED, record); break;
     case RECORD_RETAINED_END: end(disk, RECORD_RETAINED, record); break;
+    case RECORD_TAKEN_END: end(disk, RECORD_TAKEN, record); break;
     }
 }
 

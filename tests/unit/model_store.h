@@ -88,6 +88,7 @@ HELPER struct row *model_find(const struct model_store *store, enum record_type 
         case RECORD_RECEIVED:
             found = found && record->session == key->session && record->packet_id == key->packet_id;
             break;
+        case RECORD_TAKEN: found = found && memcmp(record->peer, key->peer, sizeof key->peer) == 0; break;
         default: found = found && same_bytes(record->publication.topic, key->publication.topic);
         }
         if (found) return &store->rows[i];
@@ -163,6 +164,7 @@ HELPER void model_apply(struct model_store *store, const struct record *record) 
     case RECORD_DONE: model_end(store, RECORD_QUEUED, record); break;
     case RECORD_RECEIVED_END: model_end(store, RECORD_RECEIVED, record); break;
     case RECORD_RETAINED_END: model_end(store, RECORD_RETAINED, record); break;
+    case RECORD_TAKEN_END: model_end(store, RECORD_TAKEN, record); break;
     case RECORD_MESSAGE:
     case RECORD_QUEUED:
     case RECORD_RECEIVED:

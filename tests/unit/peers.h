@@ -68,6 +68,9 @@ struct world {
         bool deaf; /* it hears of no rows */
         bool mute; /* nobody hears of its rows */
         bool refuses;
+        bool durable;                                                           /* its records are taken by the test, */
+        void (*restore)(struct broker *broker, uint64_t now_ms, void *context); /* and told at its start; or NULL */
+        void *restore_context;
         struct broker_limits limits;
         const char *private_filter, *federation;
     } sites[SITES_MAX];
@@ -131,6 +134,7 @@ static inline bool site_start(struct world *world, int index) {
         .epoch = site->epoch,
         .seed = (uint64_t)index + 7,
         .limits = site->limits,
+        .durable = site->durable,
     };
     memcpy(options.id, site->id.bytes, 16);
     options.private_filters = &site->private_filter;
@@ -138,6 +142,7 @@ static inline bool site_start(struct world *world, int index) {
     site->broker = broker_new(&options, world->now_ms);
     if (!site->broker) return false;
     broker_set_wall_offset(site->broker, 1000000);
+    if (site->restore) site->restore(site->broker, world->now_ms, site->restore_context);
     askings[index] = (struct asking){world, index};
     struct peer_questions questions = {&askings[index], world_who_is};
     return broker_set_identity(site->broker, &token, 1, &questions) == 0;
@@ -510,10 +515,10 @@ static inline void world_run(struct world *world, uint64_t duration_ms) {
 
 /* ---- what clients do ---- */
 
-static inline struct client *client_connect(struct world *world, int site) {
+static inline struct client *client_connect_as(struct world *world, int site, char letter, bool clean) {
     struct client *client = calloc(1, sizeof *client);
     if (!client) return NULL;
-    uint8_t body[] = {0, 4, 'M', 'Q', 'T', 'T', 4, 2, 0, 0, 0, 2, 'c', (uint8_t)('a' + world->client_count)};
+    uint8_t body[] = {0, 4, 'M', 'Q', 'T', 'T', 4, clean ? 2 : 0, 0, 0, 0, 2, 'c', (uint8_t)letter};
     client->site = site;
     client->handle = broker_client_open(world->sites[site].broker, world->now_ms,
                                         &(struct broker_origin){.from_loopback = true, .address = "test"});
@@ -521,6 +526,10 @@ static inline struct client *client_connect(struct world *world, int site) {
     world->clients[world->client_count++] = client;
     client_packet(world, client, 0x10, body, sizeof body);
     return client;
+}
+
+static inline struct client *client_connect(struct world *world, int site) {
+    return client_connect_as(world, site, (char)('a' + world->client_count), true);
 }
 
 static inline void client_subscribe(struct world *world, struct client *client, const char *filter, int qos) {

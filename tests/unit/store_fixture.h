@@ -125,6 +125,9 @@ static inline void fixture_print(void *context, const struct record *record) {
     fprintf(out, " publisher=%llu qos=%u retain=%d released=%d pid=%u", (unsigned long long)record->publisher,
             record->qos, record->retain, record->released, record->packet_id);
     fixture_print_text(out, "ids", record->identifiers);
+    fixture_print_text(out, "peer", (struct record_text){record->peer, sizeof(record->peer)});
+    fprintf(out, " peer_epoch=%llu stream=%llu expected=%llu", (unsigned long long)record->peer_epoch,
+            (unsigned long long)record->stream, (unsigned long long)record->expected);
     fputc('\n', out);
 }
 

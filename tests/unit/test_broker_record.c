@@ -73,6 +73,9 @@ static size_t some_records(struct record *out) {
     out[count++] = (struct record){.type = RECORD_RECEIVED_END, .session = 9, .packet_id = 4};
     out[count++] = (struct record){.type = RECORD_RETAINED, .publication = retained, .publisher = 9};
     out[count++] = (struct record){.type = RECORD_RETAINED_END, .publication = {.topic = TEXT("a/b")}};
+    out[count++] = (struct record){
+        .type = RECORD_TAKEN, .peer = {1, 2, 3, [15] = 255}, .peer_epoch = 5, .stream = UINT64_MAX, .expected = 1000};
+    out[count++] = (struct record){.type = RECORD_TAKEN_END, .peer = {[15] = 1}};
     return count;
 }
 
@@ -119,6 +122,10 @@ static void same(const struct record *a, const struct record *b) {
     assert_int_equal(a->released, b->released);
     assert_int_equal(a->packet_id, b->packet_id);
     same_text(a->identifiers, b->identifiers);
+    assert_memory_equal(a->peer, b->peer, sizeof a->peer);
+    assert_int_equal(a->peer_epoch, b->peer_epoch);
+    assert_true(a->stream == b->stream);
+    assert_int_equal(a->expected, b->expected);
 }
 
 static void every_kind_is_read_as_written(void **state) {

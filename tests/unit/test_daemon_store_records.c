@@ -88,16 +88,18 @@ static const struct record retained = {.type = RECORD_RETAINED,
                                                        .stamp_count = 9,
                                                        .stamp_origin = {1, 2, 3, [15] = 4}},
                                        .publisher = 7};
+static const struct record peer_taken = {
+    .type = RECORD_TAKEN, .peer = {1, 2, 3, [15] = 4}, .peer_epoch = 6, .stream = U64_MAX, .expected = 1ull << 40};
 
 static void every_field_comes_back(void **state) {
     (void)state;
     struct store *store = fixture_open(STORE_SYNC_FULL, NULL);
     struct fixture_journal journal = {0};
-    const struct record all[] = {session, plain_session, subscription, message, queued, received, retained};
+    const struct record all[] = {session, plain_session, subscription, message, queued, received, retained, peer_taken};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         fixture_write(&journal, &all[i]);
     apply(store, &journal);
-    HOLDS(store, session, plain_session, subscription, message, queued, received, retained);
+    HOLDS(store, session, plain_session, subscription, message, queued, received, retained, peer_taken);
     store_close(store);
     char *text = fixture_reload(NULL);
     assert_non_null(strstr(text, "payload=gone\\00\\ff"));
@@ -223,6 +225,24 @@ static void end_of_a_session_takes_all_it_held(void **state) {
     store_close(store);
 }
 
+static void how_far_a_peer_was_taken_goes_on_and_ends(void **state) {
+    (void)state;
+    struct store *store = fixture_open(STORE_SYNC_FULL, NULL);
+    struct fixture_journal journal = {0};
+    struct record further = peer_taken, other = peer_taken;
+    further.expected++;
+    other.peer[0] = 9;
+    fixture_write(&journal, &peer_taken);
+    fixture_write(&journal, &other);
+    fixture_write(&journal, &further);
+    apply(store, &journal);
+    HOLDS(store, further, other);
+    WRITE(&journal, .type = RECORD_TAKEN_END, .peer = {9, 2, 3, [15] = 4});
+    apply(store, &journal);
+    HOLDS(store, further);
+    store_close(store);
+}
+
 static void subscriptions_received_and_retained_end(void **state) {
     (void)state;
     struct store *store = fixture_open(STORE_SYNC_FULL, NULL);
@@ -255,7 +275,7 @@ static void reset_begins_with_nothing(void **state) {
     (void)state;
     struct store *store = fixture_open(STORE_SYNC_FULL, NULL);
     struct fixture_journal journal = {0};
-    const struct record all[] = {session, subscription, message, queued, received, retained};
+    const struct record all[] = {session, subscription, message, queued, received, retained, peer_taken};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         fixture_write(&journal, &all[i]);
     apply(store, &journal);
@@ -447,6 +467,7 @@ int main(void) {
         ON_DISK(what_begins_and_ends_in_one_batch_is_not_written),
         ON_DISK(message_that_another_queue_holds_stays),
         ON_DISK(end_of_a_session_takes_all_it_held),
+        ON_DISK(how_far_a_peer_was_taken_goes_on_and_ends),
         ON_DISK(subscriptions_received_and_retained_end),
         ON_DISK(packet_id_is_received_again_in_the_same_batch),
         ON_DISK(reset_begins_with_nothing),
