@@ -122,10 +122,10 @@ void broker_resolve(struct world *world, struct broker *broker) {
 }
 
 /* Where brokers are very many each keeps few members in large records, or a run would not fit into memory. 0: as many
- * as a daemon. */
-static uint32_t awake_max(uint32_t brokers) {
-    uint32_t each = brokers <= WORLD_MANY ? AWAKE_TOGETHER / brokers : AWAKE_OF_MANY;
-    return each >= AWAKE_DEFAULT ? 0 : each;
+ * as a daemon, and so where one is weighed. */
+static uint32_t awake_max(const struct world *world) {
+    uint32_t brokers = world->broker_count, each = brokers <= WORLD_MANY ? AWAKE_TOGETHER / brokers : AWAKE_OF_MANY;
+    return world->plan->alone || each >= AWAKE_DEFAULT ? 0 : each;
 }
 
 static void make_node(struct world *world, struct broker *broker) {
@@ -155,7 +155,7 @@ static void make_node(struct world *world, struct broker *broker) {
     issuer_fill(world->issuer, ring, &options);
     if (options.limits.members_max == 0 && world->broker_count > WORLD_MANY)
         options.limits.members_max = world->broker_max + 96;
-    if (options.limits.awake_max == 0) options.limits.awake_max = awake_max(world->broker_count);
+    if (options.limits.awake_max == 0) options.limits.awake_max = awake_max(world);
     if (!hidden) options.advertise = network_address(world->network, broker->index);
     broker->node = broker->strategy->create(&options, world->common, broker_now_ms(world, broker));
     if (!broker->node) memory_is_short();
