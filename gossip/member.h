@@ -253,6 +253,8 @@ void members_remove(struct gossip *gossip, struct member *member);
 void members_free(struct gossip *gossip);
 /* Brings all that is found by lists up to date with its fields. Cheap, and harmless when nothing has changed. */
 void members_changed(struct gossip *gossip, struct member *member);
+/* The same where nothing has changed but when it is due: what a probe does, each second. */
+void members_timed(struct gossip *gossip, struct member *member);
 /* What is not up to date, for tests; NULL when nothing is. Walks over all. */
 const char *members_fault(const struct gossip *gossip);
 /* All of them, place below members.count, in no order that means anything. Removing one or a change of state moves

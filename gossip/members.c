@@ -101,11 +101,15 @@ static void refresh_suspects(struct gossip *gossip) {
         timers_set(&gossip->timers, &suspect->timer, member_deadline_ms(gossip, suspect));
 }
 
+void members_timed(struct gossip *gossip, struct member *member) {
+    parts_settle(gossip, member);
+    timers_set(&gossip->timers, &member->timer, member_deadline_ms(gossip, member));
+}
+
 void members_changed(struct gossip *gossip, struct member *member) {
     struct members *members = &gossip->members;
     uint32_t visible = members_visible_count(gossip);
-    parts_settle(gossip, member);
-    timers_set(&gossip->timers, &member->timer, member_deadline_ms(gossip, member));
+    members_timed(gossip, member);
     told_list(members, member);
     digest_changed(gossip, member);
     names_changed(gossip, member);

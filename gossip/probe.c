@@ -161,7 +161,7 @@ static void start(struct gossip *gossip, struct member *member) {
     probe->helped = probe->judged = probe->greeted = false;
     probe->deadline_ms =
         gossip->now_ms + patience(gossip, probe_answer_ms(gossip, member)) + carrier_patience_ms(gossip, member);
-    members_changed(gossip, member);
+    members_timed(gossip, member);
 }
 
 void probe_by(struct gossip *gossip, struct member *member, const struct gossip_address *to) {
@@ -205,7 +205,7 @@ static void ask_suspect_from(struct gossip *gossip, struct member *member, uint6
     member->probe.doubt = 0;
     member->probe.helped = member->probe.judged = false;
     member->probe.deadline_ms = from_ms;
-    members_changed(gossip, member);
+    members_timed(gossip, member);
 }
 
 /* Of many not all at once: the answers to a thousand would be what it fails at. */
@@ -229,7 +229,7 @@ void probe_answered(struct gossip *gossip, struct member *member, uint64_t epoch
     evidence_consider(gossip, member);
     if (member->state == MEMBER_SUSPECT)
         ask_suspect_from(gossip, member, gossip->now_ms + gossip->limits.probe_interval_ms / 3 + 1);
-    members_changed(gossip, member);
+    members_timed(gossip, member);
 }
 
 /* For whom it is, if a helper asks: who waits there must not have to believe the helper. */
@@ -372,7 +372,7 @@ static void ask_again(struct gossip *gossip, struct member *member) {
     bool together = helped && member->state == MEMBER_SUSPECT;
     if (!may_dial(gossip, member) || !probe_may(gossip, together ? 4 : 1)) {
         probe->deadline_ms = later_ms(gossip);
-        members_changed(gossip, member);
+        members_timed(gossip, member);
         return;
     }
     helped = helped && (together || probe_may(gossip, 3));
@@ -387,14 +387,14 @@ static void ask_again(struct gossip *gossip, struct member *member) {
         probe->sure_ms = gossip->now_ms + answers_ms(gossip, member);
     bool waits = probe->enough_ms != NEVER && member->state != MEMBER_SUSPECT;
     probe->deadline_ms = waits ? probe->enough_ms : gossip->now_ms + gap_ms(gossip, member);
-    members_changed(gossip, member);
+    members_timed(gossip, member);
 }
 
 static void fail(struct gossip *gossip, struct member *member) {
     member->probe.enough_ms = NEVER;
     member->probe.judged = true;
     if (member->state != MEMBER_SUSPECT) member->probe.deadline_ms = NEVER;
-    members_changed(gossip, member);
+    members_timed(gossip, member);
     gossip->counters.probes_failed++;
     /* Not even the helpers spoke: perhaps it is us who are slow or cut off. */
     if (member->probe.helpers > 0 && member->probe.nacks == 0) probe_look_well(gossip, false);
@@ -491,6 +491,6 @@ void probe_forget(struct gossip *gossip) {
         if (member->probe.deadline_ms == NEVER) continue;
         probe_stop(member);
         if (member->state == MEMBER_SUSPECT) ask_suspect_from(gossip, member, gossip->now_ms);
-        members_changed(gossip, member);
+        members_timed(gossip, member);
     }
 }

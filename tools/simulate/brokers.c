@@ -11,7 +11,7 @@
 #define DATAGRAM_COST 576u    /* of the buffer, at least, for each datagram */
 #define FLAG_LATE 1u          /* of a packet: it has waited for its slow receiver already */
 #define TICKS_AT_ONCE 4u
-#define AWAKE_TOGETHER 128000u /* members in large records, of all brokers: 0.1 GB */
+#define AWAKE_TOGETHER 1000000u /* members in large records, of all brokers: 0.9 GB; fewer take longer */
 #define AWAKE_OF_MANY 20u
 #define AWAKE_DEFAULT 1024u /* of gossip.h */
 #define ROWS_EXTRA 8u       /* a broker's rows vary by so many */
