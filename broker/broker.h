@@ -60,6 +60,7 @@ struct broker_limits {
     uint32_t leave_linger_ms;       /* from the last unsubscribe to the leave: 5,000 */
     uint32_t peers_max;             /* 1,024 */
     uint64_t link_queue_bytes;      /* outbox per peer: 64 MiB */
+    uint32_t link_queue_age_h;      /* for how long it is kept, and filled, for a peer that is away: 24 h */
     uint32_t link_frame_bytes;      /* a publish frame is closed once it holds this much: 64 KiB */
     uint32_t idle_links_max;        /* links used for gossip alone, unless wanted by ours: 64 */
     uint32_t link_idle_ms;          /* a link silent for this long is pinged, after twice this it is closed: 5,000 */

@@ -154,7 +154,10 @@ void federation_hit(struct federation *federation, uint64_t now_ms, struct subsc
     struct peer *peer = (struct peer *)(void *)subscriber;
     federation->now_ms = now_ms;
     peer->hit = federation->publication;
-    sender_publish(federation, peer, message);
+    if (peer_is_away(peer) && message->qos == 0)
+        peer->snapshot_lost |= message->retain; /* it is shown what is retained when it comes back */
+    else
+        sender_publish(federation, peer, message);
 }
 
 struct publishing {
@@ -218,6 +221,11 @@ int federation_subscribed(struct federation *federation, uint64_t now_ms, const 
 void federation_unsubscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size) {
     federation->now_ms = now_ms;
     interest_drop(federation, filter, size);
+}
+
+void federation_keeps(struct federation *federation, uint64_t now_ms, const char *filter, size_t size, bool keeps) {
+    federation->now_ms = now_ms;
+    if (!federation_filter_is_local(federation, filter, size)) interest_keep(federation, filter, size, keeps);
 }
 
 uint64_t federation_barrier(struct federation *federation, uint64_t now_ms, const char *const *filters,

@@ -65,6 +65,10 @@ int federation_retains(struct federation *federation, uint64_t now_ms, const str
 int federation_subscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size);
 void federation_unsubscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size);
 
+/* One of these subscriptions is, or is no longer, one at QoS 1 or 2 of a session that outlives its connection: what
+ * others publish is to wait there while this broker is away. */
+void federation_keeps(struct federation *federation, uint64_t now_ms, const char *filter, size_t size, bool keeps);
+
 /* The barrier of one SUBSCRIBE packet (G3): call after federation_subscribed for all its filters. Returns 0 if nothing
  * is missing, else a number that federation_next_released() names once, when all has come in or subscribe_barrier_ms
  * are over. */

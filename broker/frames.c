@@ -313,7 +313,7 @@ static void read_items(struct cursor *cursor, struct frame *frame) {
 static const uint8_t frame_fields[] = {
     [FRAME_HELLO] = 15, [FRAME_BYE] = 3,     [FRAME_JOIN] = 2,   [FRAME_LEAVE] = 2,  [FRAME_JOINED] = 3,
     [FRAME_SYNCED] = 1, [FRAME_PUBLISH] = 3, [FRAME_ACK] = 2,    [FRAME_INVITE] = 2, [FRAME_DECLINE] = 3,
-    [FRAME_PING] = 1,   [FRAME_PONG] = 1,    [FRAME_GOSSIP] = 2,
+    [FRAME_PING] = 1,   [FRAME_PONG] = 1,    [FRAME_GOSSIP] = 2, [FRAME_KEEP] = 2,   [FRAME_UNKEEP] = 2,
 };
 
 enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *frame) {
@@ -348,6 +348,8 @@ enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *fr
     case FRAME_JOIN:
     case FRAME_LEAVE:
     case FRAME_INVITE:
+    case FRAME_KEEP:
+    case FRAME_UNKEEP:
     case FRAME_GOSSIP: read_items(&cursor, frame); break;
     case FRAME_SYNCED:
     case FRAME_PING:

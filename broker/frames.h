@@ -23,7 +23,9 @@ enum frame_type {
     FRAME_DECLINE = 10,
     FRAME_PING = 11,
     FRAME_PONG = 12,
-    FRAME_GOSSIP = 13
+    FRAME_GOSSIP = 13,
+    FRAME_KEEP = 14,
+    FRAME_UNKEEP = 15
 };
 
 enum bye_code {
@@ -88,7 +90,8 @@ struct frame {
     uint64_t ttl_ms;   /* decline */
     const uint8_t *items;
     size_t items_size;
-    uint32_t item_count; /* join, leave, joined, invite, decline: names; publish: publications; gossip: packets */
+    uint32_t item_count; /* join, leave, joined, invite, decline, keep, unkeep: names; publish: publications; gossip:
+                            packets */
 };
 
 enum frame_result {

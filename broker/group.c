@@ -10,6 +10,7 @@
 struct join {
     struct named named;
     bool stale; /* from an earlier link, not said again yet */
+    bool kept;  /* while the peer is away: a session there that outlives its connection asked for it */
 };
 
 /* With more joins than this a snapshot may repeat what an earlier one had: harmless, and cheaper than looking. */
@@ -78,6 +79,7 @@ enum group_result group_join(struct federation *federation, struct peer *peer, c
     static const struct subscription subscription = {.qos = 2, .retain_as_published = true};
     struct join *join = (struct join *)(void *)names_find(&peer->joins, filter, size);
     if (join) {
+        join->kept = join->kept && !join->stale; /* it is said anew too */
         join->stale = false;
         return peer->snapshot_lost ? send_snapshot(federation, peer, filter, size) : GROUP_OK;
     }
@@ -109,6 +111,11 @@ static void drop(struct federation *federation, struct peer *peer, struct join *
     federation->generation++;
 }
 
+void group_keep(struct peer *peer, const char *filter, size_t size, bool kept) {
+    struct join *join = (struct join *)(void *)names_find(&peer->joins, filter, size);
+    if (join) join->kept = kept;
+}
+
 void group_leave(struct federation *federation, struct peer *peer, const char *filter, size_t size) {
     struct join *join = (struct join *)(void *)names_find(&peer->joins, filter, size);
     if (join) drop(federation, peer, join);
@@ -120,13 +127,55 @@ void group_stale(struct federation *federation, struct peer *peer) {
         ((struct join *)(void *)named)->stale = true;
 }
 
-void group_synced(struct federation *federation, struct peer *peer) {
+static bool is_unkept(const struct join *join) {
+    return !join->kept;
+}
+
+static bool is_stale(const struct join *join) {
+    return join->stale;
+}
+
+static bool is_stale_and_unkept(const struct join *join) {
+    return join->stale && !join->kept;
+}
+
+static void drop_all(struct federation *federation, struct peer *peer, bool (*ends)(const struct join *join)) {
     struct named *next;
     for (struct named *named = peer->joins.first; named; named = next) {
         next = named->next;
-        if (((struct join *)(void *)named)->stale) drop(federation, peer, (struct join *)(void *)named);
+        struct join *join = (struct join *)(void *)named;
+        if (ends(join)) drop(federation, peer, join);
     }
+}
+
+void group_synced(struct federation *federation, struct peer *peer) {
+    drop_all(federation, peer, is_stale_and_unkept);
     peer->snapshot_lost = false;
+}
+
+void group_end_stale(struct federation *federation, struct peer *peer) {
+    drop_all(federation, peer, is_stale);
+}
+
+struct meeting {
+    const struct subscriber *subscriber;
+    bool met;
+};
+
+static void on_met(void *context, struct subscriber *subscriber, const struct subscription *subscription) {
+    (void)subscription;
+    struct meeting *meeting = context;
+    meeting->met |= subscriber == meeting->subscriber;
+}
+
+bool group_matches(const struct federation *federation, const struct peer *peer, const char *topic, size_t size) {
+    struct meeting meeting = {.subscriber = &peer->subscriber};
+    if (peer->joins.count > 0) subs_match(federation->subs, topic, size, on_met, &meeting);
+    return meeting.met;
+}
+
+void group_lapse(struct federation *federation, struct peer *peer) {
+    drop_all(federation, peer, is_unkept);
 }
 
 void group_clear(struct federation *federation, struct peer *peer) {

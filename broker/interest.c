@@ -40,13 +40,19 @@ static void want_remove(struct federation *federation, struct interest *interest
     *want = interest->wants[--interest->want_count];
 }
 
+static void say(struct federation *federation, const struct interest *interest, struct peer *peer,
+                enum frame_type type) {
+    if (peer->link) sender_name(federation, peer->link, type, 0, interest->row.named.text, interest->row.named.size);
+}
+
 static void join(struct federation *federation, struct interest *interest, struct peer *peer, struct want *want) {
     if (!peer->link) {
         peer_want_link(federation, peer);
         return;
     }
     want_set(federation, interest, peer, want, WANT_SENT);
-    sender_name(federation, peer->link, FRAME_JOIN, 0, interest->row.named.text, interest->row.named.size);
+    say(federation, interest, peer, FRAME_JOIN);
+    if (interest->kept > 0) say(federation, interest, peer, FRAME_KEEP);
 }
 
 /* Without memory the join is not made; the publisher's invite asks again with each publication. */
@@ -67,8 +73,7 @@ static void want_add(struct federation *federation, struct interest *interest, s
 }
 
 static void leave(struct federation *federation, struct interest *interest, struct peer *peer, struct want *want) {
-    if (peer->link && want->state != WANT_NEW)
-        sender_name(federation, peer->link, FRAME_LEAVE, 0, interest->row.named.text, interest->row.named.size);
+    if (want->state != WANT_NEW) say(federation, interest, peer, FRAME_LEAVE);
     want_remove(federation, interest, peer, want);
 }
 
@@ -113,6 +118,19 @@ int interest_add(struct federation *federation, const char *filter, size_t size)
         if (peer && peer->alive && peer_adverts(peer, filter, size)) want_add(federation, interest, peer);
     }
     return 0;
+}
+
+void interest_keep(struct federation *federation, const char *filter, size_t size, bool keeps) {
+    struct interest *interest = interest_find(federation, filter, size);
+    if (!interest) return; /* memory was short */
+    bool was_kept = interest->kept > 0;
+    interest->kept = keeps ? interest->kept + 1 : interest->kept - 1;
+    if (was_kept == (interest->kept > 0)) return;
+    for (uint16_t i = 0; i < interest->want_count; i++) {
+        const struct want *want = &interest->wants[i];
+        if (want->state == WANT_SENT || want->state == WANT_JOINED)
+            say(federation, interest, federation->peers[want->peer], keeps ? FRAME_KEEP : FRAME_UNKEEP);
+    }
 }
 
 static void end(struct federation *federation, struct interest *interest) {
@@ -199,22 +217,29 @@ void interest_joined(struct federation *federation, struct peer *peer, const cha
         want_set(federation, interest, peer, want, status == JOINED_YES ? WANT_JOINED : WANT_REFUSED);
 }
 
-void interest_sync(struct federation *federation, struct peer *peer) {
+/* Those of all interests at the peer, or those alone that are kept, in frames of this type. */
+static void say_all(struct federation *federation, struct peer *peer, enum frame_type type) {
     struct link *link = peer->link;
     struct frame_out *out = NULL;
     for (struct named *named = federation->interests.first; named && peer->link == link; named = named->next) {
         struct interest *interest = (struct interest *)(void *)named;
         struct want *want = want_find(interest, peer);
-        if (!want) continue;
+        if (!want || (type == FRAME_KEEP && interest->kept == 0)) continue;
         if (out && out->size >= federation->limits.link_frame_bytes) {
             sender_end(federation, link, 0);
             out = NULL;
         }
-        if (!out) out = sender_begin(link, FRAME_JOIN, 0);
+        if (!out) out = sender_begin(link, type, 0);
         frame_add_name(out, named->text, named->size);
         want_set(federation, interest, peer, want, WANT_SENT);
     }
     if (out && peer->link == link) sender_end(federation, link, 0);
+}
+
+void interest_sync(struct federation *federation, struct peer *peer) {
+    struct link *link = peer->link;
+    say_all(federation, peer, FRAME_JOIN);
+    if (peer->link == link) say_all(federation, peer, FRAME_KEEP);
 }
 
 void interest_void(struct federation *federation, struct peer *peer) {

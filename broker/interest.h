@@ -16,6 +16,7 @@ struct interest {
     struct row row;
     struct subscriber subscriber; /* in federation.interest_tree */
     uint64_t count;
+    uint64_t kept; /* of them, those of federation_keeps() */
     struct timer linger;
     struct want *wants;
     uint16_t want_count, want_capacity;
@@ -25,6 +26,7 @@ struct interest {
 };
 
 int interest_add(struct federation *federation, const char *filter, size_t size);
+void interest_keep(struct federation *federation, const char *filter, size_t size, bool keeps);
 void interest_drop(struct federation *federation, const char *filter, size_t size);
 /* A newpub row of the peer appeared: joins what intersects it. */
 void interest_advert(struct federation *federation, struct peer *peer, const char *filter, size_t size);

@@ -45,6 +45,7 @@ void limits_complete(struct broker_limits *limits) {
     u32_default(&limits->leave_linger_ms, 5000);
     u32_default(&limits->peers_max, 1024);
     u64_default(&limits->link_queue_bytes, 64u << 20);
+    u32_default(&limits->link_queue_age_h, 24);
     u32_default(&limits->link_frame_bytes, 64u << 10);
     u32_default(&limits->idle_links_max, 64);
     u32_default(&limits->link_idle_ms, 5000);

@@ -21,9 +21,10 @@ void on_disconnect(struct broker *broker, uint64_t now_ms, struct client *client
         return;
     }
     if (disconnect.has_session_expiry)
-        session->expiry_s = disconnect.session_expiry_s < broker->limits.session_expiry_max_s
-                                ? disconnect.session_expiry_s
-                                : broker->limits.session_expiry_max_s;
+        session_set_expiry(broker, now_ms, session,
+                           disconnect.session_expiry_s < broker->limits.session_expiry_max_s
+                               ? disconnect.session_expiry_s
+                               : broker->limits.session_expiry_max_s);
     client->why = "it has disconnected";
     client_end(broker, now_ms, client, MQTT_SUCCESS, disconnect.reason == MQTT_SUCCESS ? WILL_DROPPED : WILL_DUE);
 }

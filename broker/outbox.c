@@ -91,3 +91,14 @@ void outbox_forget_sent_qos0(struct outbox *outbox) {
         if (entry->message && entry->message->qos == 0 && !entry->message->retain) outbox_give_up(outbox, entry);
     }
 }
+
+uint64_t outbox_prune(struct outbox *outbox, outbox_keeps *keeps, void *context) {
+    uint64_t dropped = 0;
+    for (uint64_t sequence = outbox->base; sequence < outbox->end; sequence++) {
+        struct outbox_entry *entry = entry_at(outbox, sequence);
+        if (!entry->message || keeps(context, entry)) continue;
+        dropped += !entry->snapshot;
+        outbox_give_up(outbox, entry);
+    }
+    return dropped;
+}

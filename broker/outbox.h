@@ -45,6 +45,9 @@ void outbox_rewind(struct outbox *outbox);
 /* The peer has forgotten what it saw: what was sent at QoS 0 may have arrived there and is given up ("at most once").
  */
 void outbox_forget_sent_qos0(struct outbox *outbox);
+/* What keeps() does not want is given up; returns how many publications, without snapshots. */
+typedef bool outbox_keeps(void *context, const struct outbox_entry *entry);
+uint64_t outbox_prune(struct outbox *outbox, outbox_keeps *keeps, void *context);
 /* Drops everything; returns how many had content. The numbering goes on. */
 uint64_t outbox_clear(struct outbox *outbox);
 

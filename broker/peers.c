@@ -19,7 +19,12 @@ struct peer *peers_find(const struct federation *federation, const struct peer_i
     return NULL;
 }
 
-/* A slot of the table; when it is full, that of a peer that is gone and kept for its counters only. */
+/* How long something waits for a peer that is gone; 0 if nothing does. */
+static uint64_t kept_until_ms(const struct peer *peer) {
+    return peer->joins.count > 0 || outbox_count(&peer->outbox) > 0 ? peer->lapse_ms : 0;
+}
+
+/* A slot of the table; when it is full, that of a peer that is gone and kept for its counters only, or longest. */
 static size_t free_slot(struct federation *federation) {
     for (size_t i = 0; i < federation->peer_count; i++) {
         if (!federation->peers[i]) return i;
@@ -34,15 +39,17 @@ static size_t free_slot(struct federation *federation) {
             return federation->peer_count;
         }
     }
+    struct peer *longest = NULL;
     for (size_t i = 0; i < federation->peer_count; i++) {
         struct peer *peer = federation->peers[i];
-        if (!peer->alive && !peer->link && !peer->attempt) {
-            taken_forget(federation, peer);
-            peer_free(federation, peer);
-            return i;
-        }
+        if (peer->alive || peer->link || peer->attempt) continue;
+        if (!longest || kept_until_ms(peer) < kept_until_ms(longest)) longest = peer;
     }
-    return SIZE_MAX;
+    if (!longest) return SIZE_MAX;
+    size_t slot = longest->index;
+    taken_forget(federation, longest);
+    peer_free(federation, longest);
+    return slot;
 }
 
 struct peer *peers_make(struct federation *federation, const struct peer_id *id) {
@@ -57,6 +64,7 @@ struct peer *peers_make(struct federation *federation, const struct peer_id *id)
     peer->index = (uint16_t)index;
     peer->id = *id;
     peer->joins_void_ms = peer->review_ms = peer->replay_ms = UINT64_MAX;
+    peer->stale_ms = peer->lapse_ms = UINT64_MAX;
     peer->backoff_ms = BACKOFF_MIN_MS;
     /* Not counted: a broker that lost its disk may run twice under one epoch for a moment. */
     peer->stream = federation_random(federation) ^ federation->epoch * 0x9e3779b97f4a7c15u; /* apart from other runs */
@@ -93,19 +101,42 @@ static void clear_rows(struct federation *federation, struct peer *peer) {
     names_deinit(&peer->newsub);
 }
 
+/* Nothing is kept for it any more. */
+static void lapse(struct federation *federation, struct peer *peer) {
+    peer->stale_ms = peer->lapse_ms = UINT64_MAX;
+    group_clear(federation, peer);
+    peer->totals.dropped += outbox_clear(&peer->outbox);
+}
+
+static void keep_for_now(struct federation *federation, struct peer *peer) {
+    if (peer->lapse_ms == UINT64_MAX)
+        peer->lapse_ms = federation->now_ms + federation->limits.link_queue_age_h * 3600000ull;
+}
+
+/* QoS 0 is not, nor are snapshots: what is retained is shown when the peer is back. */
+static bool is_to_be_kept(void *context, const struct outbox_entry *entry) {
+    struct peer *peer = context;
+    if (entry->message->qos > 0 && !entry->snapshot) return true;
+    peer->snapshot_lost |= entry->message->retain;
+    return false;
+}
+
+/* It is away, and may come back: what sessions there that outlive their connections asked for is kept. */
 static void forget(struct federation *federation, struct peer *peer) {
     clear_rows(federation, peer);
     interest_forget(federation, peer);
-    group_clear(federation, peer);
+    group_lapse(federation, peer);
     replay_clear(federation, peer);
-    peer->totals.dropped += outbox_clear(&peer->outbox);
+    peer->totals.dropped += outbox_prune(&peer->outbox, is_to_be_kept, peer);
     peer->known_sequence = 0;
     peer->joins_void_ms = peer->review_ms = UINT64_MAX;
+    keep_for_now(federation, peer);
     federation->generation++;
 }
 
 void peer_free(struct federation *federation, struct peer *peer) {
     forget(federation, peer);
+    lapse(federation, peer);
     timer_clear(&federation->peer_timers, &peer->timer);
     outbox_deinit(&peer->outbox);
     subs_free(peer->newpub_tree);
@@ -138,15 +169,28 @@ void peer_alive(struct federation *federation, struct peer *peer, const char *na
     peer_want_link(federation, peer);
 }
 
+struct pruning {
+    const struct federation *federation;
+    const struct peer *peer;
+};
+
+static bool is_waited_for(void *context, const struct outbox_entry *entry) {
+    const struct pruning *pruning = context;
+    return group_matches(pruning->federation, pruning->peer, entry->message->topic, entry->message->topic_size);
+}
+
 void peer_restarted(struct federation *federation, struct peer *peer, uint64_t epoch) {
     bool first_time = peer->epoch == 0;
     peer->epoch = epoch;
     if (first_time) return;
     if (peer->link && peer->link->peer_epoch < epoch)
         link_end(federation, peer->link, BYE_EPOCH, "a later run of yours is known here");
-    group_clear(federation, peer);
+    group_lapse(federation, peer);
     interest_void(federation, peer);
     outbox_forget_sent_qos0(&peer->outbox);
+    /* Sessions that ended with its earlier run wait no more, and those of the new one asked later. */
+    peer->totals.dropped +=
+        outbox_prune(&peer->outbox, is_waited_for, &(struct pruning){.federation = federation, .peer = peer});
     peer->joins_void_ms = UINT64_MAX;
     peer->known_sequence = 0;
     peer->dial_ms = 0;
@@ -255,6 +299,7 @@ static uint64_t least(uint64_t a, uint64_t b) {
 
 void peer_set_timer(struct federation *federation, struct peer *peer) {
     uint64_t due = least(least(peer->joins_void_ms, peer->review_ms), peer->replay_ms);
+    due = least(due, least(peer->stale_ms, peer->lapse_ms));
     if (may_dial(federation, peer) && peer->dial_ms > federation->now_ms) due = least(due, peer->dial_ms);
     if (!timer_is_set(&peer->timer) || peer->timer.due_ms != due)
         timer_set(&federation->peer_timers, &peer->timer, due);
@@ -266,9 +311,14 @@ void peers_tick(struct federation *federation) {
         struct peer *peer = (struct peer *)(void *)((char *)timer - offsetof(struct peer, timer));
         if (peer->joins_void_ms <= federation->now_ms) {
             peer->joins_void_ms = UINT64_MAX;
-            group_clear(federation, peer);
+            group_lapse(federation, peer);
             interest_void(federation, peer);
         }
+        if (peer->stale_ms <= federation->now_ms) {
+            peer->stale_ms = UINT64_MAX;
+            group_end_stale(federation, peer);
+        }
+        if (peer->lapse_ms <= federation->now_ms) lapse(federation, peer);
         if (peer->review_ms <= federation->now_ms) {
             peer->review_ms = UINT64_MAX;
             interest_review(federation, peer);
@@ -280,12 +330,24 @@ void peers_tick(struct federation *federation) {
 }
 
 void peer_linked(struct federation *federation, struct peer *peer) {
-    peer->joins_void_ms = UINT64_MAX;
+    peer->joins_void_ms = peer->stale_ms = peer->lapse_ms = UINT64_MAX;
+    peer_set_timer(federation, peer);
+}
+
+bool peer_is_away(const struct peer *peer) {
+    return !peer->link && peer->joins_void_ms == UINT64_MAX;
+}
+
+void peer_synced(struct federation *federation, struct peer *peer) {
+    group_synced(federation, peer);
+    peer->stale_ms = federation->now_ms + PEER_JOIN_KEEP_MS;
     peer_set_timer(federation, peer);
 }
 
 void peer_unlinked(struct federation *federation, struct peer *peer) {
     peer->joins_void_ms = federation->now_ms + PEER_JOIN_KEEP_MS;
+    peer->stale_ms = UINT64_MAX;
+    keep_for_now(federation, peer);
     peer_want_link(federation, peer);
     peer_set_timer(federation, peer);
 }

@@ -82,7 +82,9 @@ struct peer {
     struct names joins;          /* of struct join (group.c) */
     size_t join_bytes;           /* what they take up, about */
     struct timer timer;          /* the earliest of the times below; peers.c */
-    uint64_t joins_void_ms;      /* link lost: joins end then; UINT64_MAX with a link */
+    uint64_t joins_void_ms;      /* link lost: joins end then, but for those that are kept; UINT64_MAX with a link */
+    uint64_t stale_ms;           /* link back: kept joins that were not said again end then */
+    uint64_t lapse_ms;           /* link lost: all that is kept for it ends then */
     uint64_t review_ms;          /* wants without an advert are dropped then */
     uint64_t dial_ms;            /* not dialled before this */
     uint32_t backoff_ms;
@@ -202,6 +204,10 @@ void peer_want_link(struct federation *federation, struct peer *peer);
 void peer_back_off(struct federation *federation, struct peer *peer);
 void peer_set_timer(struct federation *federation, struct peer *peer);
 void peers_tick(struct federation *federation);
+/* No link, and none is to be expected soon: what is kept for it is all that waits. */
+bool peer_is_away(const struct peer *peer);
+/* It has said all its joins again. */
+void peer_synced(struct federation *federation, struct peer *peer);
 /* Its link is up; its link is lost. */
 void peer_linked(struct federation *federation, struct peer *peer);
 void peer_unlinked(struct federation *federation, struct peer *peer);

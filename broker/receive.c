@@ -42,6 +42,13 @@ static void answer_joins(struct federation *federation, struct link *link, struc
     }
 }
 
+static void on_keep(struct link *link, struct frame *frame) {
+    const char *filter;
+    size_t size;
+    while (frame_next_name(frame, &filter, &size))
+        group_keep(link->peer, filter, size, frame->type == FRAME_KEEP);
+}
+
 static void on_join(struct federation *federation, struct link *link, struct frame *frame) {
     struct peer *peer = link->peer;
     struct frame copy = *frame;
@@ -237,7 +244,7 @@ void link_on_frame(struct federation *federation, struct link *link, struct fram
     case FRAME_LEAVE: on_leave(federation, link, frame); break;
     case FRAME_JOINED: on_joined(federation, link, frame); break;
     case FRAME_SYNCED:
-        group_synced(federation, link->peer);
+        peer_synced(federation, link->peer);
         link->peer->backoff_ms = BACKOFF_MIN_MS;
         break;
     case FRAME_PUBLISH: on_publish(federation, link, frame, size); break;
@@ -250,5 +257,7 @@ void link_on_frame(struct federation *federation, struct link *link, struct fram
     case FRAME_PING: sender_plain(federation, link, FRAME_PONG); break;
     case FRAME_PONG: break;
     case FRAME_GOSSIP: carry_on_frame(federation, link, frame); break;
+    case FRAME_KEEP:
+    case FRAME_UNKEEP: on_keep(link, frame); break;
     }
 }

@@ -48,6 +48,17 @@ void session_free(struct broker *broker, struct session *session) {
     free(session);
 }
 
+/* Others are to keep what matches while this broker is away. */
+static bool keeps(const struct session *session, const struct filter *filter) {
+    return session->expiry_s != 0 && (filter->options & 3) > 0;
+}
+
+static void tell_keeps(struct broker *broker, uint64_t now_ms, const struct filter *filter, bool kept) {
+    size_t inner = topic_share_split(filter->text, filter->size);
+
+    federation_keeps(broker->federation, now_ms, filter->text + inner, filter->size - inner, kept);
+}
+
 /* Publishes the will; it is then gone. */
 static void will_publish(struct broker *broker, uint64_t now_ms, struct message *will, uint64_t expiry_s) {
     will->expires_at_ms = message_expires_at_ms(now_ms, expiry_s);
@@ -66,6 +77,7 @@ void session_end(struct broker *broker, uint64_t now_ms, struct session *session
         size_t inner = topic_share_split(filter->text, filter->size);
         if (inner == 0) subs_remove(broker->subs, filter->text, filter->size, &session->subscriber);
         if (inner > 0) broker->counters.shared_subscriptions--;
+        if (keeps(session, filter)) tell_keeps(broker, now_ms, filter, false);
         federation_unsubscribed(broker->federation, now_ms, filter->text + inner, filter->size - inner);
     }
     broker->counters.subscriptions -= session->filters.count;
@@ -153,10 +165,25 @@ static uint8_t options_of(const struct subscription *subscription) {
                      (subscription->retain_as_published ? 8 : 0) | subscription->retain_handling << 4);
 }
 
-static void set_options(struct broker *broker, const struct session *session, struct filter *filter,
+void session_set_expiry(struct broker *broker, uint64_t now_ms, struct session *session, uint32_t expiry_s) {
+    bool outlived = session->expiry_s != 0;
+
+    session->expiry_s = expiry_s;
+    if (outlived == (expiry_s != 0)) return;
+    for (uint32_t i = 0; i < session->filters.count; i++) {
+        const struct filter *filter = &session->filters.items[i];
+        if ((filter->options & 3) > 0) tell_keeps(broker, now_ms, filter, !outlived);
+    }
+}
+
+/* A new filter has no options. */
+static void set_options(struct broker *broker, uint64_t now_ms, const struct session *session, struct filter *filter,
                         const struct subscription *subscription) {
+    bool kept = keeps(session, filter);
+
     filter->options = options_of(subscription);
     filter->identifier = subscription->identifier;
+    if (kept != keeps(session, filter)) tell_keeps(broker, now_ms, filter, !kept);
     durable_subscribed(broker, session, filter);
 }
 
@@ -183,7 +210,8 @@ enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struc
 
     if (position < session->filters.count) {
         result = enter(broker, session, filter, size, subscription);
-        if (result == SUBS_REPLACED) set_options(broker, session, &session->filters.items[position], subscription);
+        if (result == SUBS_REPLACED)
+            set_options(broker, now_ms, session, &session->filters.items[position], subscription);
         return result;
     }
     if (filters_add(&session->filters, broker->seed, filter, size) != 0) return SUBS_NO_MEMORY;
@@ -200,7 +228,7 @@ enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struc
     }
     broker->counters.subscriptions++;
     broker->counters.shared_subscriptions += inner > 0;
-    set_options(broker, session, &session->filters.items[position], subscription);
+    set_options(broker, now_ms, session, &session->filters.items[position], subscription);
     return SUBS_OK;
 }
 
@@ -211,6 +239,8 @@ enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, str
 
     if (position == session->filters.count) return SUBS_NOT_FOUND;
     leave(broker, now_ms, session, filter, size);
+    if (keeps(session, &session->filters.items[position]))
+        tell_keeps(broker, now_ms, &session->filters.items[position], false);
     durable_unsubscribed(broker, session, &session->filters.items[position]);
     filters_remove(&session->filters, position);
     broker->counters.subscriptions--;

@@ -87,6 +87,8 @@ void session_set_timer(struct broker *broker, struct session *session);
 void session_timeout(struct broker *broker, uint64_t now_ms, struct session *session);
 
 /* SUBS_OK, SUBS_REPLACED or SUBS_NO_MEMORY. */
+/* The session expiry interval from now on. */
+void session_set_expiry(struct broker *broker, uint64_t now_ms, struct session *session, uint32_t expiry_s);
 enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter,
                                    size_t size, const struct subscription *subscription);
 /* SUBS_OK or SUBS_NOT_FOUND. */

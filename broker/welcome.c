@@ -252,7 +252,7 @@ static bool open_session(struct broker *broker, uint64_t now_ms, struct client *
         return false;
     }
     session_attach(broker, session, client);
-    session->expiry_s = granted_expiry_s(broker, connect);
+    session_set_expiry(broker, now_ms, session, granted_expiry_s(broker, connect));
     session->will = will;
     session->will_delay_s = connect->will_delay_s;
     session->will_expiry_s = connect->will_expiry_s;

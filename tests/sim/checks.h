@@ -30,8 +30,9 @@ bool checks_groups(const struct world *world, uint64_t from_us, enum checks_repe
  * to clients that did not ask, payloads whole, no violation of the protocol. */
 bool checks_never(const struct world *world, char why[CHECKS_WHY]);
 /* Kept sessions are there after every crash, and so is what was acknowledged: a publication of QoS 1 or 2 that its
- * broker acknowledged has reached each kept session of that same broker that was granted a matching filter at QoS 1 or
- * 2 before it was sent, and still has it. Records on the disks fit each other. But for disks that were lost. */
+ * broker acknowledged has reached each kept session, there or at another broker that it was known to have joined from,
+ * that was granted a matching filter at QoS 1 or 2 before it was sent, and still has it. Records on the disks fit each
+ * other. But for disks that were lost. */
 bool checks_survival(const struct world *world, char why[CHECKS_WHY]);
 /* First copies of one publisher's messages on one topic with one QoS come in the order in which they were sent;
  * retained ones come again with a subscription or a restarted broker and do not count. */

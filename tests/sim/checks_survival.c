@@ -20,13 +20,32 @@ static bool session_was_kept(const struct world *world, const struct sim_client 
     return false;
 }
 
-/* The entry is of a kept session at the publication's own broker, which owes it a copy. */
+/* What the entry was sent before shows that the publication's broker, which has not ended since, keeps a join for it;
+ * and the subscriber's had its disk all the time. */
+static bool is_joined(const struct world *world, const struct journal_subscription *entry,
+                      const struct journal_publication *publication) {
+    const struct journal *journal = &world->journal;
+    const struct world_node *from = broker_of(world, publication->broker_host),
+                            *to = broker_of(world, entry->broker_host);
+    if (from == NULL || to == NULL || to->disk_losses > 0) return false;
+    for (size_t i = 0; i < journal->receipt_count && journal->receipts[i].at_us < publication->sent_us; i++) {
+        const struct journal_receipt *receipt = &journal->receipts[i];
+        const struct journal_publication *earlier = &journal->publications[receipt->publication];
+        if (receipt->client == entry->client && !receipt->retain && earlier->broker_host == publication->broker_host &&
+            earlier->sent_us > entry->granted_us && earlier->sent_us > from->started_us &&
+            checks_matches(entry->filter, earlier->topic))
+            return true;
+    }
+    return false;
+}
+
+/* The entry is of a kept session, and the publication's broker, the same or another, owes it a copy. */
 static bool owes(const struct world *world, const struct journal_subscription *entry,
                  const struct journal_publication *publication) {
     return publication->qos > 0 && entry->qos > 0 && publication->acked_us != JOURNAL_NEVER &&
-           sim_client_is_persistent(world->clients[entry->client]) && entry->broker_host == publication->broker_host &&
-           entry->ended_us == JOURNAL_NEVER && entry->granted_us < publication->sent_us &&
-           checks_matches(entry->filter, publication->topic);
+           sim_client_is_persistent(world->clients[entry->client]) && entry->ended_us == JOURNAL_NEVER &&
+           entry->granted_us < publication->sent_us && checks_matches(entry->filter, publication->topic) &&
+           (entry->broker_host == publication->broker_host || is_joined(world, entry, publication));
 }
 
 static bool has_arrived(const struct world *world, size_t client, size_t number, char why[CHECKS_WHY]) {

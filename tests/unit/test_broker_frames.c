@@ -68,7 +68,8 @@ static void write_names(struct frame_out *out, enum frame_type type, uint32_t co
 
 static void names_are_read_as_written(void **state) {
     (void)state;
-    static const enum frame_type types[] = {FRAME_JOIN, FRAME_LEAVE, FRAME_JOINED, FRAME_INVITE, FRAME_DECLINE};
+    static const enum frame_type types[] = {FRAME_JOIN,    FRAME_LEAVE, FRAME_JOINED, FRAME_INVITE,
+                                            FRAME_DECLINE, FRAME_KEEP,  FRAME_UNKEEP};
     static const size_t sizes[] = {1, 30, 254, 65533};
     struct frame_out out = {0};
     for (size_t t = 0; t < sizeof types / sizeof types[0]; t++) {
@@ -300,7 +301,7 @@ static void packets_are_read_as_written(void **state) {
 static void frame_of_a_later_version_is_passed_over(void **state) {
     (void)state;
     struct frame frame;
-    assert_int_equal(frame_read((const uint8_t[]){0x91, 14}, 2, &frame), FRAME_UNKNOWN);
+    assert_int_equal(frame_read((const uint8_t[]){0x91, 16}, 2, &frame), FRAME_UNKNOWN);
     assert_int_equal(frame_read((const uint8_t[]){0x93, 127, 0xc1, 0}, 4, &frame), FRAME_UNKNOWN);
     assert_int_equal(frame_read((const uint8_t[]){0x92, 0xcf, 1, 0, 0, 0, 0, 0, 0, 0, 1}, 11, &frame), FRAME_UNKNOWN);
     assert_int_equal(frame_read((const uint8_t[]){0x90, 14}, 2, &frame), FRAME_MALFORMED);

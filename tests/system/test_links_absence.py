@@ -1,4 +1,4 @@
-"""A broker that is killed has each publication of another once when it is back, at QoS 1 and 2 (G5): it acknowledges over a link what is on its disk."""
+"""A broker that was killed, or away for long, has each publication of another once when it is back, at QoS 1 and 2 (G5)."""
 import os
 import random
 import time
@@ -12,7 +12,7 @@ SEED = int(os.environ.get("HOBNOB_KILL_SEED", random.randrange(1 << 31)))
 EACH = 40
 
 
-class Killed(SystemTest):
+class Links(SystemTest):
     def link(self, broker):
         """Its only one; {} while there is none."""
         return next(iter(broker.api("links")), {})
@@ -21,13 +21,21 @@ class Killed(SystemTest):
         """The other has joined again, and nothing is on its way to it."""
         wait_until("edge-2 has joined and all that waited has come", lambda: self.link(publishes).get("joined_here", 0) > 0 and self.link(publishes)["outbox_messages"] == 0)
 
+    def keeper(self, broker, *filters):
+        """The client whose session is kept; filters: the first time."""
+        client = Paho(broker, "keeper", clean=False, expiry_s=3600)
+        if filters:
+            client.subscribe(*filters, qos=2)
+            client.disconnect()
+        return client
+
+
+class Killed(Links):
     def test_the_one_that_hears_at_any_moment(self):
         dice = random.Random(SEED)
         fed = self.federation(("edge-1", "edge-2"))
         fed.start()
-        keeper = Paho(fed["edge-2"], "keeper", clean=False, expiry_s=3600)
-        keeper.subscribe("crash/#", qos=2)
-        keeper.disconnect()
+        self.keeper(fed["edge-2"], "crash/#")
         publisher = self.closing(Paho(fed["edge-1"]))
         publisher.publish("crash/warm", b"0", 1)
         sent = [b"0"]
@@ -43,10 +51,36 @@ class Killed(SystemTest):
             fed["edge-2"].wait_ready()
             fed.wait_alive()
         self.wait_joined(fed["edge-1"])
-        keeper = self.closing(Paho(fed["edge-2"], "keeper", clean=False, expiry_s=3600))
+        keeper = self.closing(self.keeper(fed["edge-2"]))
         publisher.publish("crash/end", b"end", 2)
         keeper.wait_payload(b"end", 2 * DEADLINE_S)
         self.assertEqual(sorted(keeper.payloads()), sorted(sent + [b"end"]), f"seed {SEED}")
+
+
+class Away(Links):
+    def test_who_is_down_or_has_left_gets_what_was_published_meanwhile(self):
+        fed = self.federation(("edge-1", "edge-2"))
+        fed.start()
+        self.keeper(fed["edge-2"], "away/#")
+        publisher = self.closing(Paho(fed["edge-1"]))
+        publisher.publish("away/warm", b"0", 1)
+        sent = [b"0"]
+        for turn, (end, state) in enumerate((("kill", "down"), ("stop", "left"))):
+            self.wait_joined(fed["edge-1"])
+            getattr(fed["edge-2"], end)()
+            wait_until(f"edge-1 sees that edge-2 is {state}", lambda: fed["edge-1"].members()["edge-2"] == state)
+            publisher.publish("away/0", b"not for who is away", 0)
+            for number in range(EACH):
+                sent.append(f"{turn} {number}".encode())
+                publisher.publish(f"away/{number % 3}", sent[-1], 1 + number % 2)
+            fed["edge-2"].spawn()
+            fed["edge-2"].wait_ready()
+            fed.wait_alive()
+        self.wait_joined(fed["edge-1"])
+        keeper = self.closing(self.keeper(fed["edge-2"]))
+        publisher.publish("away/end", b"end", 2)
+        keeper.wait_payload(b"end", 2 * DEADLINE_S)
+        self.assertEqual(sorted(keeper.payloads()), sorted(sent + [b"end"]))
 
 
 if __name__ == "__main__":
