@@ -222,9 +222,10 @@ static void on_publish(struct federation *federation, struct link *link, struct 
         }
     }
     if (link->is_behind) return;
+    struct peer *peer = link->peer; /* which the link has no more when it ends */
     uint64_t before = broker_last_record(federation->broker);
     bool goes_on = take_all(federation, link, frame);
-    taken_note(federation, link->peer, before);
+    taken_note(federation, peer, before);
     if (!goes_on) return;
     link->ack_bytes += frame_size;
     uint64_t due =
