@@ -1,7 +1,6 @@
 """A broker that was killed, or away for long, has each publication of another once when it is back, at QoS 1 and 2 (G5)."""
 import os
 import random
-import time
 import unittest
 
 from clients import Paho
@@ -30,41 +29,49 @@ class Links(SystemTest):
         return client
 
 
+    def begin(self, filter):
+        """Two brokers; a session is kept at edge-2; who publishes at edge-1; what was sent so far."""
+        fed = self.federation(("edge-1", "edge-2"))
+        fed.start()
+        self.keeper(fed["edge-2"], filter)
+        publisher = self.closing(Paho(fed["edge-1"]))
+        publisher.publish(filter.replace("#", "first"), b"first", 1)
+        return fed, publisher, [b"first"]
+
+    def come_back(self, fed):
+        fed["edge-2"].spawn()
+        fed["edge-2"].wait_ready()
+        fed.wait_alive()
+
+    def end(self, fed, publisher, topic, sent):
+        """All that was sent, and the last, has come once, and nothing else."""
+        self.wait_joined(fed["edge-1"])
+        keeper = self.closing(self.keeper(fed["edge-2"]))
+        publisher.publish(topic, b"last", 2)
+        keeper.wait_payload(b"last", 2 * DEADLINE_S)
+        self.assertEqual(sorted(keeper.payloads()), sorted([*sent, b"last"]), f"seed {SEED}")
+
+
 class Killed(Links):
     def test_the_one_that_hears_at_any_moment(self):
         dice = random.Random(SEED)
-        fed = self.federation(("edge-1", "edge-2"))
-        fed.start()
-        self.keeper(fed["edge-2"], "crash/#")
-        publisher = self.closing(Paho(fed["edge-1"]))
-        publisher.publish("crash/warm", b"0", 1)
-        sent = [b"0"]
+        fed, publisher, sent = self.begin("crash/#")
         for turn in range(ROUNDS):
             self.wait_joined(fed["edge-1"])
             payloads = [f"{turn} {number}".encode() for number in range(EACH)]
             infos = [publisher.publish(f"crash/{turn}", payload, 1 + number % 2, wait=False) for number, payload in enumerate(payloads)]
-            time.sleep(dice.random() * 0.15)  # from before the first has crossed to after the last is acknowledged
+            moment = dice.randrange(EACH + 1)
+            wait_until(f"edge-1 has taken {moment}", lambda: sum(info.is_published() for info in infos) >= moment)
             fed["edge-2"].kill()
             wait_until("edge-1 has taken all", lambda: all(info.is_published() for info in infos))
             sent += payloads
-            fed["edge-2"].spawn()
-            fed["edge-2"].wait_ready()
-            fed.wait_alive()
-        self.wait_joined(fed["edge-1"])
-        keeper = self.closing(self.keeper(fed["edge-2"]))
-        publisher.publish("crash/end", b"end", 2)
-        keeper.wait_payload(b"end", 2 * DEADLINE_S)
-        self.assertEqual(sorted(keeper.payloads()), sorted(sent + [b"end"]), f"seed {SEED}")
+            self.come_back(fed)
+        self.end(fed, publisher, "crash/last", sent)
 
 
 class Away(Links):
     def test_who_is_down_or_has_left_gets_what_was_published_meanwhile(self):
-        fed = self.federation(("edge-1", "edge-2"))
-        fed.start()
-        self.keeper(fed["edge-2"], "away/#")
-        publisher = self.closing(Paho(fed["edge-1"]))
-        publisher.publish("away/warm", b"0", 1)
-        sent = [b"0"]
+        fed, publisher, sent = self.begin("away/#")
         for turn, (end, state) in enumerate((("kill", "down"), ("stop", "left"))):
             self.wait_joined(fed["edge-1"])
             getattr(fed["edge-2"], end)()
@@ -73,14 +80,8 @@ class Away(Links):
             for number in range(EACH):
                 sent.append(f"{turn} {number}".encode())
                 publisher.publish(f"away/{number % 3}", sent[-1], 1 + number % 2)
-            fed["edge-2"].spawn()
-            fed["edge-2"].wait_ready()
-            fed.wait_alive()
-        self.wait_joined(fed["edge-1"])
-        keeper = self.closing(self.keeper(fed["edge-2"]))
-        publisher.publish("away/end", b"end", 2)
-        keeper.wait_payload(b"end", 2 * DEADLINE_S)
-        self.assertEqual(sorted(keeper.payloads()), sorted(sent + [b"end"]))
+            self.come_back(fed)
+        self.end(fed, publisher, "away/last", sent)
 
 
 if __name__ == "__main__":
