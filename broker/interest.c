@@ -231,7 +231,7 @@ static void say_all(struct federation *federation, struct peer *peer, enum frame
         }
         if (!out) out = sender_begin(link, type, 0);
         frame_add_name(out, named->text, named->size);
-        want_set(federation, interest, peer, want, WANT_SENT);
+        if (type == FRAME_JOIN) want_set(federation, interest, peer, want, WANT_SENT);
     }
     if (out && peer->link == link) sender_end(federation, link, 0);
 }

@@ -104,8 +104,8 @@ static bool came_before(const struct journal *journal, size_t at) {
 }
 
 /* What a broker that died had sent on over links before it was on its disk its client sends once more, and so it is
- * with what had come over a link to one that lost its disk. Of copies at QoS 0 of more
- * no broker keeps a record. */
+ * with what had come over a link to one that lost its disk. Of copies that go out at a lower QoS no broker keeps a
+ * record. */
 static bool may_repeat(const struct world *world, const struct journal_receipt *receipt) {
     const struct journal_publication *publication = &world->journal.publications[receipt->publication];
     const size_t host = sim_client_broker_host(world->clients[receipt->client]);

@@ -26,8 +26,8 @@ bool checks_delivery(const struct world *world, uint64_t from_us, enum checks_re
  * checks_delivery() only says that it may.) Members must have no other filter that matches. */
 bool checks_groups(const struct world *world, uint64_t from_us, enum checks_repeats repeats, char why[CHECKS_WHY]);
 /* Whatever happened: QoS 0 and 2 never twice in one session (but for what came over a link from a broker that has died
- * since, or to one that lost its disk, and for copies at QoS 0 that either had not on its disk), nothing
- * to clients that did not ask, payloads whole, no violation of the protocol. */
+ * since, or to one that lost its disk, and for copies at QoS 0 of a publication at QoS 2 if either broker
+ * has died since), nothing to clients that did not ask, payloads whole, no violation of the protocol. */
 bool checks_never(const struct world *world, char why[CHECKS_WHY]);
 /* Kept sessions are there after every crash, and so is what was acknowledged: a publication of QoS 1 or 2 that its
  * broker acknowledged has reached each kept session, there or at another broker that it was known to have joined from,
