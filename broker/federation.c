@@ -4,6 +4,7 @@
 #include "broker/barrier.h"
 #include "broker/carry.h"
 #include "broker/interest.h"
+#include "broker/ledger.h"
 #include "broker/link.h"
 #include "broker/record.h"
 #include "broker/replay.h"
@@ -154,10 +155,12 @@ void federation_hit(struct federation *federation, uint64_t now_ms, struct subsc
     struct peer *peer = (struct peer *)(void *)subscriber;
     federation->now_ms = now_ms;
     peer->hit = federation->publication;
-    if (peer_is_away(peer) && message->qos == 0)
-        peer->snapshot_lost |= message->retain; /* it is shown what is retained when it comes back */
-    else
+    if (!peer_is_away(peer) || message->qos > 0) {
         sender_publish(federation, peer, message);
+        return;
+    }
+    ledger_given_up(peer, GIVEN_UP_AWAY, 1);
+    peer->snapshot_lost |= message->retain; /* it is shown what is retained when it comes back */
 }
 
 struct publishing {

@@ -85,11 +85,15 @@ void outbox_rewind(struct outbox *outbox) {
     outbox->next = outbox->base;
 }
 
-void outbox_forget_sent_qos0(struct outbox *outbox) {
+uint64_t outbox_forget_sent_qos0(struct outbox *outbox) {
+    uint64_t forgotten = 0;
     for (uint64_t sequence = outbox->base; sequence < outbox->highest; sequence++) {
         struct outbox_entry *entry = entry_at(outbox, sequence);
-        if (entry->message && entry->message->qos == 0 && !entry->message->retain) outbox_give_up(outbox, entry);
+        if (!entry->message || entry->message->qos > 0 || entry->message->retain) continue;
+        forgotten++;
+        outbox_give_up(outbox, entry);
     }
+    return forgotten;
 }
 
 uint64_t outbox_prune(struct outbox *outbox, outbox_keeps *keeps, void *context) {

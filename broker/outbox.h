@@ -43,8 +43,8 @@ void outbox_give_up(struct outbox *outbox, struct outbox_entry *entry);
 /* Everything unacknowledged is to be sent again. */
 void outbox_rewind(struct outbox *outbox);
 /* The peer has forgotten what it saw: what was sent at QoS 0 may have arrived there and is given up ("at most once").
- */
-void outbox_forget_sent_qos0(struct outbox *outbox);
+ * Returns how many. */
+uint64_t outbox_forget_sent_qos0(struct outbox *outbox);
 /* What keeps() does not want is given up; returns how many publications, without snapshots. */
 typedef bool outbox_keeps(void *context, const struct outbox_entry *entry);
 uint64_t outbox_prune(struct outbox *outbox, outbox_keeps *keeps, void *context);

@@ -193,13 +193,29 @@ int broker_set_identity(struct broker *broker, const uint8_t *token, size_t toke
 
 /* ---- listings ---- */
 
+static uint64_t dropped(const struct link_info *info) {
+    uint64_t sum = 0;
+    for (int limit = 0; limit < LINK_AT_COUNT; limit++)
+        sum += info->dropped_at[limit];
+    return sum;
+}
+
+/* Something was sent to it, came from it, or was kept from it. */
+static bool has_counts(const struct link_info *info) {
+    uint64_t sum = info->frames_sent + info->frames_received + dropped(info);
+    for (int why = 0; why < GIVEN_UP_COUNT; why++)
+        sum += info->given_up[why];
+    return sum > 0;
+}
+
 bool broker_link_at(const struct broker *broker, size_t index, struct link_info *info) {
     const struct federation *federation = broker_federation(broker);
     for (size_t i = 0; i < federation->peer_count; i++) {
         const struct peer *peer = federation->peers[i];
         const struct link *link = peer ? (peer->link ? peer->link : peer->attempt) : NULL;
-        if (!peer || (!link && peer->totals.frames_sent + peer->totals.frames_received == 0) || index-- > 0) continue;
+        if (!peer || (!link && !has_counts(&peer->totals)) || index-- > 0) continue;
         *info = peer->totals;
+        info->dropped = dropped(&peer->totals);
         info->peer = peer->id;
         memcpy(info->name, peer->name, sizeof info->name);
         info->state = link ? link->state : LINK_CLOSING;

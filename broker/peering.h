@@ -138,6 +138,36 @@ int broker_set_identity(struct broker *broker, const uint8_t *token, size_t toke
 /* ---- listings ---- */
 
 enum link_state { LINK_DIALLING, LINK_HANDSHAKE, LINK_UP, LINK_CLOSING };
+
+/* Limits at which a publication for a peer is dropped. */
+enum link_at {
+    LINK_AT_QUEUE_BYTES,    /* the outbox is full */
+    LINK_AT_QUEUE_AGE,      /* it waited for too long for a peer that is away */
+    LINK_AT_REPLAY_WINDOW,  /* the peer, whose registry row asked for it, has not joined in time */
+    LINK_AT_REPLAY_BYTES,   /* too much waits for such joins, */
+    LINK_AT_REPLAY_INVITES, /* or on too many topics */
+    LINK_AT_FRAME_SIZE,     /* the peer takes no frame that large */
+    LINK_AT_MEMORY,         /* no memory to keep it until it is sent */
+    LINK_AT_COUNT
+};
+/* The limit's name as in struct broker_limits, or one of its kind where it has no setting here. */
+const char *link_limit_name(enum link_at limit);
+
+/* Why a publication for a peer is not wanted any more; no limit did this. */
+enum given_up {
+    GIVEN_UP_EXPIRED,   /* its expiry interval was over */
+    GIVEN_UP_RESTARTED, /* the peer began anew: QoS 0 that may have come before, what nobody there asks for any more */
+    GIVEN_UP_AWAY,      /* the peer is away, and at QoS 0 nothing waits for it */
+    GIVEN_UP_COUNT
+};
+const char *given_up_name(enum given_up why);
+
+/* Of two brokers that run all the time, once nothing waits for the one that receives, and if nothing waited longer than
+ * link_queue_age_h:
+ *
+ *   publications_sent + sent_as_nil = publications_received + received_as_nil + refused + lost
+ *
+ * What is cut off on its way comes again: sent_again here, and repeated there if it had come. */
 struct link_info {
     struct peer_id peer;
     char name[64];
@@ -145,11 +175,20 @@ struct link_info {
     bool dialled;
     uint64_t up_since_ms;
     uint32_t joined_here, joined_there; /* filters this peer joined at us, and we at it */
-    uint64_t publications_sent, publications_received, frames_sent, frames_received, bytes_sent, bytes_received;
+    uint64_t frames_sent, frames_received, bytes_sent, bytes_received;
     uint64_t invites_sent, invites_received;
-    uint64_t repeated; /* received again and dropped */
-    uint64_t lost;     /* gaps in the received sequence */
-    uint64_t dropped;  /* not sent: outbox full or replay window over */
+    uint64_t publications_sent;     /* for the first time */
+    uint64_t sent_as_nil;           /* numbers whose publication was dropped or given up before */
+    uint64_t sent_again;            /* on another link, with or without publication */
+    uint64_t publications_received; /* and taken */
+    uint64_t received_as_nil;       /* the peer had dropped them or given them up */
+    uint64_t refused;               /* private here, of a $ topic, or retained in the far future */
+    uint64_t repeated;              /* received again, and not taken */
+    uint64_t lost;                  /* numbers that were passed over */
+    uint64_t reordered;             /* of these, came later, and were not taken */
+    uint64_t dropped_at[LINK_AT_COUNT];
+    uint64_t dropped; /* the sum of these */
+    uint64_t given_up[GIVEN_UP_COUNT];
     uint64_t outbox_messages, outbox_bytes;
     uint64_t gossip_sent, gossip_received, gossip_dropped; /* packets; dropped, as the link was slow */
     bool kept;                                             /* gossip wants it */

@@ -3,6 +3,7 @@
 #include "broker/barrier.h"
 #include "broker/group.h"
 #include "broker/interest.h"
+#include "broker/ledger.h"
 #include "broker/link.h"
 #include "broker/replay.h"
 #include "broker/topic.h"
@@ -105,7 +106,7 @@ static void clear_rows(struct federation *federation, struct peer *peer) {
 static void lapse(struct federation *federation, struct peer *peer) {
     peer->stale_ms = peer->lapse_ms = UINT64_MAX;
     group_clear(federation, peer);
-    peer->totals.dropped += outbox_clear(&peer->outbox);
+    ledger_dropped(peer, LINK_AT_QUEUE_AGE, outbox_clear(&peer->outbox));
 }
 
 static void keep_for_now(struct federation *federation, struct peer *peer) {
@@ -127,7 +128,7 @@ static void forget(struct federation *federation, struct peer *peer) {
     interest_forget(federation, peer);
     group_lapse(federation, peer);
     replay_clear(federation, peer);
-    peer->totals.dropped += outbox_prune(&peer->outbox, is_to_be_kept, peer);
+    ledger_given_up(peer, GIVEN_UP_AWAY, outbox_prune(&peer->outbox, is_to_be_kept, peer));
     peer->known_sequence = 0;
     peer->joins_void_ms = peer->review_ms = UINT64_MAX;
     keep_for_now(federation, peer);
@@ -187,10 +188,10 @@ void peer_restarted(struct federation *federation, struct peer *peer, uint64_t e
         link_end(federation, peer->link, BYE_EPOCH, "a later run of yours is known here");
     group_lapse(federation, peer);
     interest_void(federation, peer);
-    outbox_forget_sent_qos0(&peer->outbox);
+    uint64_t unwanted = outbox_forget_sent_qos0(&peer->outbox);
     /* Sessions that ended with its earlier run wait no more, and those of the new one asked later. */
-    peer->totals.dropped +=
-        outbox_prune(&peer->outbox, is_waited_for, &(struct pruning){.federation = federation, .peer = peer});
+    unwanted += outbox_prune(&peer->outbox, is_waited_for, &(struct pruning){.federation = federation, .peer = peer});
+    ledger_given_up(peer, GIVEN_UP_RESTARTED, unwanted);
     peer->joins_void_ms = UINT64_MAX;
     peer->known_sequence = 0;
     peer->dial_ms = 0;

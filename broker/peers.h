@@ -9,6 +9,7 @@
  *   replay.h    invites, and publications held for joins on their way
  *   barrier.h   SUBACKs that wait
  *   link.h      links
+ *   ledger.h    what became of publications
  *   carry.h     packets of gossip on links
  *   unwanted.h  what peers ask for in vain because of our rows
  */
@@ -17,6 +18,7 @@
 
 #include "broker/federation.h"
 #include "broker/frames.h"
+#include "broker/gaps.h"
 #include "broker/names.h"
 #include "broker/outbox.h"
 #include "broker/taken.h"
@@ -105,6 +107,7 @@ struct peer {
     uint64_t keep_until_ms;  /* gossip wants a link to it until then; carry.c */
     bool carry_told_up;      /* what the caller was told of its link; carry.c */
     struct link_info totals; /* counters only; the rest is filled when asked */
+    struct gaps gaps;        /* in what came; ledger.c */
 };
 
 /* Packets of gossip; carry.c. */

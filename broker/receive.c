@@ -3,6 +3,7 @@
 #include "broker/carry.h"
 #include "broker/group.h"
 #include "broker/interest.h"
+#include "broker/ledger.h"
 #include "broker/props.h"
 #include "broker/replay.h"
 #include "broker/topic.h"
@@ -14,7 +15,7 @@ void link_on_bye(struct federation *federation, struct link *link, const struct 
     char reason[256];
     size_t size = frame->reason_size < sizeof reason ? frame->reason_size : sizeof reason - 1;
     for (size_t i = 0; i < size; i++)
-        reason[i] = frame->reason[i] >= ' ' && frame->reason[i] != 0x7f ? frame->reason[i] : '?';
+        reason[i] = frame->reason[i] >= ' ' && frame->reason[i] < 0x7f ? frame->reason[i] : '?';
     reason[size] = 0;
     if (frame->code == BYE_CLOSING || frame->code == BYE_DUPLICATE)
         link_note(federation, BROKER_NOTE_DEBUG, link, "closed by it", reason);
@@ -153,12 +154,20 @@ static enum peer_taken take_publication(struct federation *federation, struct pe
                                         const struct publication *given) {
     struct publication plain = *given;
     const struct publication *publication = &plain;
-    /* Ours alone, whatever the peer says: $ topics and private ones. */
-    if (publication->skipped || publication->topic[0] == '$' ||
-        federation_private(federation, publication->topic, publication->topic_size))
+    if (publication->skipped) {
+        peer->totals.received_as_nil++;
         return PEER_TAKEN;
+    }
+    /* Ours alone, whatever the peer says: $ topics and private ones. */
+    if (federation_keeps_here(federation, publication->topic, publication->topic_size)) {
+        peer->totals.refused++;
+        return PEER_TAKEN;
+    }
     if (is_stamped_badly(federation, peer, publication)) {
-        if (publication->snapshot) return PEER_TAKEN;
+        if (publication->snapshot) {
+            peer->totals.refused++;
+            return PEER_TAKEN;
+        }
         plain.retain = false;
     }
     struct message message = message_of(federation, peer, publication);
@@ -194,7 +203,7 @@ static bool take_all(struct federation *federation, struct link *link, struct fr
     struct publication publication;
     for (uint64_t sequence = frame->sequence; frame_next_publication(frame, &publication); sequence++) {
         if (sequence < peer->taken.expected) {
-            peer->totals.repeated++;
+            ledger_late(peer, sequence);
             continue;
         }
         switch (take_publication(federation, peer, &publication)) {
@@ -206,7 +215,7 @@ static bool take_all(struct federation *federation, struct link *link, struct fr
             link_set_timer(federation, link);
             return true;
         }
-        peer->totals.lost += sequence - peer->taken.expected;
+        ledger_reached(peer, sequence);
         peer->taken.expected = sequence + 1;
     }
     return true;

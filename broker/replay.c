@@ -1,5 +1,6 @@
 #include "broker/replay.h"
 
+#include "broker/ledger.h"
 #include "broker/link.h"
 #include "broker/topic.h"
 
@@ -40,8 +41,8 @@ static void drop_hold(struct peer *peer, struct hold *hold) {
     free(hold);
 }
 
-static void count_dropped(struct federation *federation, struct peer *peer) {
-    peer->totals.dropped++;
+static void count_dropped(struct federation *federation, struct peer *peer, enum link_at limit) {
+    ledger_dropped(peer, limit, 1);
     federation->counters.replay_expired++;
 }
 
@@ -57,11 +58,12 @@ static struct invite *make_invite(struct peer *peer, const char *topic, size_t s
 
 static void hold(struct federation *federation, struct peer *peer, struct message *message, uint64_t until_ms) {
     size_t cost = message_cost(message);
-    struct hold *held = peer->hold_bytes + cost <= federation->limits.replay_bytes_max ? malloc(sizeof *held) : NULL;
+    bool fits = peer->hold_bytes + cost <= federation->limits.replay_bytes_max;
+    struct hold *held = fits ? malloc(sizeof *held) : NULL;
     struct message *counted = held ? message_ref(message) : NULL;
     if (!counted) {
         free(held);
-        count_dropped(federation, peer);
+        count_dropped(federation, peer, fits ? LINK_AT_MEMORY : LINK_AT_REPLAY_BYTES);
         return;
     }
     held->message = counted;
@@ -75,7 +77,8 @@ bool replay_hold(struct federation *federation, struct peer *peer, struct messag
     if (invite && invite->state == INVITE_DECLINED) return false;
     if (!invite) invite = make_invite(peer, message->topic, message->topic_size);
     if (!invite) {
-        count_dropped(federation, peer);
+        bool full = peer->invites.count >= PEER_INVITES_MAX;
+        count_dropped(federation, peer, full ? LINK_AT_REPLAY_INVITES : LINK_AT_MEMORY);
         return true;
     }
     invite->until_ms = federation->now_ms + federation->limits.replay_window_ms;
@@ -102,7 +105,7 @@ enum outbox_result replay_joined(struct federation *federation, struct peer *pee
         if (result == OUTBOX_OK)
             federation->counters.replayed++;
         else
-            count_dropped(federation, peer);
+            count_dropped(federation, peer, LINK_AT_QUEUE_BYTES);
         drop_hold(peer, held);
     }
     struct named *next;
@@ -167,7 +170,7 @@ void replay_expire(struct federation *federation, struct peer *peer) {
     peer->replay_ms = UINT64_MAX;
     while (peer->holds && peer->holds->until_ms <= federation->now_ms) {
         drop_hold(peer, peer->holds);
-        count_dropped(federation, peer);
+        count_dropped(federation, peer, LINK_AT_REPLAY_WINDOW);
     }
     if (peer->holds) peer->replay_ms = peer->holds->until_ms;
     struct named *next;
@@ -185,7 +188,7 @@ void replay_expire(struct federation *federation, struct peer *peer) {
 
 void replay_clear(struct federation *federation, struct peer *peer) {
     (void)federation;
-    while (peer->holds)
+    for (; peer->holds; ledger_given_up(peer, GIVEN_UP_AWAY, 1))
         drop_hold(peer, peer->holds);
     while (peer->invites.first)
         forget_invite(peer, (struct invite *)(void *)peer->invites.first);

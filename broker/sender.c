@@ -1,4 +1,5 @@
 #include "broker/carry.h"
+#include "broker/ledger.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -96,7 +97,7 @@ void sender_hello(struct federation *federation, struct link *link) {
 enum outbox_result sender_publish(struct federation *federation, struct peer *peer, struct message *message) {
     enum outbox_result result = outbox_put(&peer->outbox, message, false, federation->limits.link_queue_bytes);
     if (result != OUTBOX_OK) {
-        peer->totals.dropped++;
+        ledger_dropped(peer, result == OUTBOX_FULL ? LINK_AT_QUEUE_BYTES : LINK_AT_MEMORY, 1);
         peer->snapshot_lost |= message->retain;
         return result;
     }
@@ -112,27 +113,35 @@ static bool is_late(const struct message *message, uint64_t expiry_s) {
     return expiry_s == 0 && !(message->retain && message->payload_size == 0);
 }
 
+static uint64_t frame_part(const struct message *message) {
+    return (uint64_t)message->topic_size + message->payload_size + message->properties_size +
+           FRAME_PUBLICATION_OVERHEAD;
+}
+
+/* Gives up what cannot be sent, or need not any more. */
+static void review(struct link *link, struct outbox_entry *entry, uint64_t expiry_s) {
+    struct peer *peer = link->peer;
+    if (is_late(entry->message, expiry_s))
+        ledger_given_up(peer, GIVEN_UP_EXPIRED, 1);
+    else if (frame_part(entry->message) + FRAME_PUBLISH_OVERHEAD > link->frame_size_max)
+        ledger_dropped(peer, LINK_AT_FRAME_SIZE, 1);
+    else
+        return;
+    outbox_give_up(&peer->outbox, entry);
+}
+
 /* Adds the entry to the frame; false if it has to wait for the next frame. */
 static bool add_entry(struct federation *federation, struct link *link, struct outbox_entry *entry) {
-    struct peer *peer = link->peer;
     struct frame_out *out = &link->out;
     uint64_t expiry_s = entry->message ? message_expiry_left_s(entry->message, federation->now_ms) : 0;
-    if (!entry->message || is_late(entry->message, expiry_s)) {
-        outbox_give_up(&peer->outbox, entry);
+    if (entry->message) review(link, entry, expiry_s);
+    if (entry->message && out->item_count > 0 && out->size + frame_part(entry->message) > link->frame_size_max)
+        return false;
+    if (entry->message)
+        frame_add_publication(out, entry->message, entry->snapshot, expiry_s);
+    else
         frame_add_skipped(out);
-        return true;
-    }
-    uint64_t size = (uint64_t)entry->message->topic_size + entry->message->payload_size +
-                    entry->message->properties_size + FRAME_PUBLICATION_OVERHEAD;
-    if (size + FRAME_PUBLISH_OVERHEAD > link->frame_size_max) {
-        peer->totals.dropped++;
-        outbox_give_up(&peer->outbox, entry);
-        frame_add_skipped(out);
-        return true;
-    }
-    if (out->item_count > 0 && out->size + size > link->frame_size_max) return false;
-    frame_add_publication(out, entry->message, entry->snapshot, expiry_s);
-    peer->totals.publications_sent++;
+    ledger_sent(link->peer, entry);
     return true;
 }
 

@@ -136,24 +136,66 @@ static void write_registry(const struct server *server, struct table *table) {
     if (gossip != NULL) gossip_walk_rows(gossip, server_now_ms(server), on_row, table);
 }
 
+static uint64_t number_at(const void *numbers, size_t offset) {
+    uint64_t value;
+    memcpy(&value, (const char *)numbers + offset, sizeof value);
+    return value;
+}
+
+/* Negative when memory is short. */
+static int add_counters(json_t *json, const struct link_info *link) {
+#define LINK(field)                                                                                                    \
+    { #field, offsetof(struct link_info, field) }
+    static const struct {
+        const char *name;
+        size_t offset;
+    } counters[] = {
+        LINK(publications_sent), LINK(sent_as_nil),      LINK(sent_again),      LINK(dropped),
+        LINK(outbox_messages),   LINK(outbox_bytes),     LINK(invites_sent),    LINK(frames_sent),
+        LINK(bytes_sent),        LINK(gossip_sent),      LINK(gossip_dropped),  LINK(publications_received),
+        LINK(received_as_nil),   LINK(refused),          LINK(repeated),        LINK(lost),
+        LINK(reordered),         LINK(invites_received), LINK(frames_received), LINK(bytes_received),
+        LINK(gossip_received),
+    };
+#undef LINK
+    int result = 0;
+    for (size_t i = 0; i < sizeof counters / sizeof *counters; i++)
+        result |= json_object_set_new(json, counters[i].name, number(number_at(link, counters[i].offset)));
+    return result;
+}
+
+static json_t *whole_or_null(json_t *json, int result) {
+    if (result == 0) return json;
+    json_decref(json);
+    return NULL;
+}
+
+static json_t *dropped_json(const struct link_info *link) {
+    json_t *json = json_object();
+    int result = 0;
+    for (int i = 0; i < LINK_AT_COUNT; i++)
+        result |= json_object_set_new(json, link_limit_name((enum link_at)i), number(link->dropped_at[i]));
+    return whole_or_null(json, result);
+}
+
+static json_t *given_up_json(const struct link_info *link) {
+    json_t *json = json_object();
+    int result = 0;
+    for (int i = 0; i < GIVEN_UP_COUNT; i++)
+        result |= json_object_set_new(json, given_up_name((enum given_up)i), number(link->given_up[i]));
+    return whole_or_null(json, result);
+}
+
 static json_t *link_json(const struct link_info *link, uint64_t now_ms) {
     static const char *const states[] = {
         [LINK_DIALLING] = "dialling", [LINK_HANDSHAKE] = "handshake", [LINK_UP] = "up", [LINK_CLOSING] = "closing"};
     uint64_t up_ms = link->state == LINK_UP && now_ms > link->up_since_ms ? now_ms - link->up_since_ms : 0;
-    return json_pack(
-        "{s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, "
-        "s:o, "
-        "s:o, s:b}",
-        "peer", string(link->name, strlen(link->name)), "id", id_string(link->peer.bytes), "state", states[link->state],
-        "direction", link->dialled ? "out" : "in", "up_ms", number(up_ms), "joined_here", number(link->joined_here),
-        "joined_there", number(link->joined_there), "publications_sent", number(link->publications_sent),
-        "publications_received", number(link->publications_received), "frames_sent", number(link->frames_sent),
-        "frames_received", number(link->frames_received), "bytes_sent", number(link->bytes_sent), "bytes_received",
-        number(link->bytes_received), "invites_sent", number(link->invites_sent), "invites_received",
-        number(link->invites_received), "repeated", number(link->repeated), "lost", number(link->lost), "dropped",
-        number(link->dropped), "outbox_messages", number(link->outbox_messages), "outbox_bytes",
-        number(link->outbox_bytes), "gossip_sent", number(link->gossip_sent), "gossip_received",
-        number(link->gossip_received), "gossip_dropped", number(link->gossip_dropped), "gossip_wants", link->kept);
+    json_t *json = json_pack(
+        "{s:o, s:o, s:s, s:s, s:o, s:o, s:o, s:b, s:o, s:o}", "peer", string(link->name, strlen(link->name)), "id",
+        id_string(link->peer.bytes), "state", states[link->state], "direction", link->dialled ? "out" : "in", "up_ms",
+        number(up_ms), "joined_here", number(link->joined_here), "joined_there", number(link->joined_there),
+        "gossip_wants", link->kept, "dropped_by", dropped_json(link), "given_up", given_up_json(link));
+    return whole_or_null(json, add_counters(json, link));
 }
 
 static void write_links(const struct server *server, struct table *table) {

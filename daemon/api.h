@@ -4,7 +4,8 @@
  * normal off memory), state (good failing), reason, commits, records, pending_bytes}, members {alive, suspect, down},
  * rows, links, table_hash members   name, id, state (alive suspect down left), address, epoch, rows, heard_ms_ago
  * (null: never), self registry  owner (name), kind (newpub newsub), filter, active links     peer (name), id, state
- * (dialling handshake up closing), direction (out in), up_ms, and the counters of struct link_info
+ * (dialling handshake up closing), direction (out in), up_ms, and the counters of struct link_info, dropped_by {LIMIT:
+ * count}, given_up {REASON: count}
  *
  * ids are 32 hexadecimal digits, table_hash 16; addresses "ip:port" or null.
  */

@@ -197,6 +197,7 @@ struct link_info checks_links(const struct world *world, size_t node) {
         sum.invites_received += link.invites_received;
         sum.repeated += link.repeated;
         sum.lost += link.lost;
+        sum.reordered += link.reordered;
         sum.dropped += link.dropped;
         sum.outbox_messages += link.outbox_messages;
     }

@@ -500,7 +500,7 @@ class Admin(SystemTest):
         status = one.api("status")
         self.assertEqual((status["name"], status["ready"], status["clients"], status["retained"]), ("edge-1", True, 1, 1))
         metrics = one.metrics()
-        self.assertEqual(metrics['hobnob_link_publications_sent_total{peer="edge-3"}'], 1)
+        self.assertEqual(metrics['hobnob_link_publications_sent_total{peer="edge-3",outcome="first"}'], 1)
         self.assertEqual(metrics["hobnob_publications_received_total"], 1)
         self.assertEqual(metrics['hobnob_members{state="alive"}'], 3)
 

@@ -2,7 +2,7 @@
 #ifndef TESTS_UNIT_JOINED_H
 #define TESTS_UNIT_JOINED_H
 
-#include "peers.h"
+#include "ledgers.h"
 
 static inline struct world *world_of(int sites) {
     struct world *world = calloc(1, sizeof *world);
@@ -12,6 +12,7 @@ static inline struct world *world_of(int sites) {
 }
 
 static inline void end(struct world *world) {
+    ledgers_add_up(world);
     world_free(world);
     free(world);
 }

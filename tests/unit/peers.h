@@ -515,17 +515,31 @@ static inline void world_run(struct world *world, uint64_t duration_ms) {
 
 /* ---- what clients do ---- */
 
-static inline struct client *client_connect_as(struct world *world, int site, char letter, bool clean) {
+static inline struct client *client_connect_by(struct world *world, int site, const uint8_t *body, size_t size) {
     struct client *client = calloc(1, sizeof *client);
     if (!client) return NULL;
-    uint8_t body[] = {0, 4, 'M', 'Q', 'T', 'T', 4, clean ? 2 : 0, 0, 0, 0, 2, 'c', (uint8_t)letter};
     client->site = site;
     client->handle = broker_client_open(world->sites[site].broker, world->now_ms,
                                         &(struct broker_origin){.from_loopback = true, .address = "test"});
     assert(world->client_count < CLIENTS_MAX);
     world->clients[world->client_count++] = client;
-    client_packet(world, client, 0x10, body, sizeof body);
+    client_packet(world, client, 0x10, body, size);
     return client;
+}
+
+static inline struct client *client_connect_as(struct world *world, int site, char letter, bool clean) {
+    uint8_t body[] = {0, 4, 'M', 'Q', 'T', 'T', 4, clean ? 2 : 0, 0, 0, 0, 2, 'c', (uint8_t)letter};
+    return client_connect_by(world, site, body, sizeof body);
+}
+
+/* By MQTT 5.0, with these properties. */
+static inline struct client *client_connect_5(struct world *world, int site, const void *properties, uint8_t size) {
+    uint8_t body[64] = {0, 4, 'M', 'Q', 'T', 'T', 5, 2, 0, 0, size},
+            id[] = {0, 1, (uint8_t)('A' + world->client_count)};
+    assert(11u + size + sizeof id <= sizeof body);
+    if (size > 0) memcpy(body + 11, properties, size);
+    memcpy(body + 11 + size, id, sizeof id);
+    return client_connect_by(world, site, body, 11 + size + sizeof id);
 }
 
 static inline struct client *client_connect(struct world *world, int site) {

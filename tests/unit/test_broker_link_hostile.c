@@ -358,16 +358,16 @@ static void the_silent_make_room(void **state) {
     stage_end(stage);
 }
 
-/* Numbers: a gap is counted as lost, a repetition is dropped and counted. */
-static void gaps_and_repetitions_are_counted(void **state) {
+/* Numbers: a gap is counted as lost; what is late is dropped and counted, by whether it was lost or comes again. */
+static void gaps_repetitions_and_late_numbers_are_counted(void **state) {
     (void)state;
     static const struct {
         uint64_t first;
         int count;
-        uint64_t lost, repeated;
+        uint64_t lost, repeated, reordered;
         int received;
-    } steps[] = {{1, 3, 0, 0, 3}, {4, 1, 0, 0, 4}, {2, 3, 0, 3, 4},
-                 {4, 2, 0, 4, 5}, {9, 1, 3, 4, 6}, {1, 10, 3, 13, 7}};
+    } steps[] = {{1, 3, 0, 0, 0, 3}, {4, 1, 0, 0, 0, 4},   {2, 3, 0, 3, 0, 4},  {4, 2, 0, 4, 0, 5},
+                 {9, 1, 3, 4, 0, 6}, {1, 10, 3, 10, 3, 7}, {6, 3, 3, 13, 3, 7}, {12, 1, 4, 13, 3, 8}};
     struct stage *stage = stage_new();
     struct client *all = client_connect(&stage->world, 0);
     client_subscribe(&stage->world, all, "t", 0);
@@ -389,6 +389,8 @@ static void gaps_and_repetitions_are_counted(void **state) {
         assert_string_equal(info.name, "site-2");
         assert_int_equal(info.lost, steps[i].lost);
         assert_int_equal(info.repeated, steps[i].repeated);
+        assert_int_equal(info.reordered, steps[i].reordered);
+        assert_int_equal(info.publications_received, steps[i].received);
         assert_int_equal(all->received_count, steps[i].received);
     }
     stage_end(stage);
@@ -484,7 +486,7 @@ int main(void) {
         cmocka_unit_test(a_stamp_from_the_end_of_time_is_not_kept),
         cmocka_unit_test(joins_are_bounded_in_bytes),
         cmocka_unit_test(the_silent_make_room),
-        cmocka_unit_test(gaps_and_repetitions_are_counted),
+        cmocka_unit_test(gaps_repetitions_and_late_numbers_are_counted),
         cmocka_unit_test(mutated_conversations_do_no_harm),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,13 @@
 static const struct gossip_counters gossip = {
     .datagrams_sent = 11, .members_alive = 3, .members_down = 1, .rows_others = 9};
 static const struct link_info links[] = {
-    {.name = "edge-2", .state = LINK_UP, .publications_sent = 18446744073709551615u, .outbox_bytes = 77},
+    {.name = "edge-2",
+     .state = LINK_UP,
+     .publications_sent = 18446744073709551615u,
+     .reordered = 41,
+     .dropped_at = {[LINK_AT_QUEUE_BYTES] = 42, [LINK_AT_MEMORY] = 43},
+     .given_up = {[GIVEN_UP_AWAY] = 44},
+     .outbox_bytes = 77},
     {.name = "say \"hi\\\n", .state = LINK_CLOSING, .lost = 4},
     {.peer.bytes = {0xde, 0xad}, .state = LINK_DIALLING},
 };
@@ -84,7 +90,12 @@ static void every_number_stands_under_its_name(void **state) {
         "hobnob_web_accepted_total 12",
         "hobnob_web_open{kind=\"admin\"} 3",
         "hobnob_link_up{peer=\"edge-2\"} 1",
-        "hobnob_link_publications_sent_total{peer=\"edge-2\"} 18446744073709551615",
+        "hobnob_link_publications_sent_total{peer=\"edge-2\",outcome=\"first\"} 18446744073709551615",
+        "hobnob_link_publications_received_total{peer=\"edge-2\",outcome=\"reordered\"} 41",
+        "hobnob_link_dropped_total{peer=\"edge-2\",limit=\"link_queue_bytes\"} 42",
+        "hobnob_link_dropped_total{peer=\"edge-2\",limit=\"memory\"} 43",
+        "hobnob_link_given_up_total{peer=\"edge-2\",reason=\"away\"} 44",
+        "hobnob_link_given_up_total{peer=\"dead0000000000000000000000000000\",reason=\"expired\"} 0",
         "hobnob_link_outbox_bytes{peer=\"edge-2\"} 77",
         "hobnob_link_up{peer=\"say \\\"hi\\\\\\n\"} 0",
         "hobnob_link_lost_total{peer=\"say \\\"hi\\\\\\n\"} 4",
