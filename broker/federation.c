@@ -53,6 +53,7 @@ struct federation *federation_new(const struct federation_options *options, uint
     federation->epoch = options->options->epoch;
     federation->random = (options->options->seed ^ 0x9e3779b97f4a7c15u) | 1;
     federation->now_ms = now_ms;
+    federation->news_ms = UINT64_MAX;
     federation->generation = 1;
     federation->publication = 1;
     names_init(&federation->interests, federation_random(federation));
@@ -119,7 +120,7 @@ void federation_durable(struct federation *federation, uint64_t now_ms) {
 uint64_t federation_deadline_ms(const struct federation *federation) {
     return least(least(timers_due_ms(&federation->link_timers), timers_due_ms(&federation->peer_timers)),
                  least(least(timers_due_ms(&federation->linger_timers), timers_due_ms(&federation->barrier_timers)),
-                       timers_due_ms(&federation->advert_timers)));
+                       least(timers_due_ms(&federation->advert_timers), federation->news_ms)));
 }
 
 void federation_tick(struct federation *federation, uint64_t now_ms) {
@@ -129,6 +130,7 @@ void federation_tick(struct federation *federation, uint64_t now_ms) {
     interest_tick(federation);
     barriers_tick(federation);
     adverts_tick(federation);
+    link_news_tick(federation);
 }
 
 bool federation_private(const struct federation *federation, const char *topic, size_t size) {

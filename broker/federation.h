@@ -79,7 +79,7 @@ bool federation_next_released(struct federation *federation, uint64_t *barrier, 
 /* True if the topic is private (options.private_filters). */
 bool federation_private(const struct federation *federation, const char *topic, size_t size);
 
-/* ---- peer side -> client side (implemented by route.c, notes.c, clock.c and durable.c) ---- */
+/* ---- peer side -> client side (implemented by route.c, notes.c, sys.c, clock.c and durable.c) ---- */
 
 enum peer_taken {
     PEER_TAKEN = 0, /* or dropped and counted, as that of a client would have been */
@@ -106,6 +106,8 @@ void broker_record_taken_end(struct broker *broker, const struct peer_id *peer);
 /* Adds a line for the log, like snprintf. */
 void broker_note_add(struct broker *broker, enum broker_note_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
+/* Retains a text under a topic of $SYS, for clients here. */
+void broker_tell_sys(struct broker *broker, uint64_t now_ms, const char *topic, const char *text);
 /* May a peer's stamp be one that a broker has made? */
 bool broker_clock_believes(const struct broker *broker, uint64_t now_ms, uint64_t stamp_wall_ms);
 /* The hybrid clock has seen this stamp. */

@@ -47,6 +47,7 @@ static void come_up(struct federation *federation, struct link *link, struct pee
     link->received_ms = link->useful_ms = link->up_since_ms = federation->now_ms;
     federation->counters.links_up++;
     carry_changed(federation);
+    link_news_up(federation, peer);
     link_note(federation, BROKER_NOTE_INFO, link, "up", "");
     peer_linked(federation, peer);
     group_stale(federation, peer);

@@ -3,6 +3,7 @@
 #include "broker/carry.h"
 #include "broker/hash.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -117,6 +118,7 @@ static void detach(struct federation *federation, struct link *link) {
     }
     if (peer->link == link) {
         peer->link = NULL;
+        link_news_ended(federation, peer, link->why);
         peer_back_off(federation, peer);
         peer_unlinked(federation, peer);
     }
@@ -126,6 +128,7 @@ static void detach(struct federation *federation, struct link *link) {
 void link_end(struct federation *federation, struct link *link, enum bye_code code, const char *reason) {
     if (link->state == LINK_CLOSING) return;
     bool can_speak = link->tls_ready;
+    if (link->why[0] == '\0') snprintf(link->why, sizeof link->why, "closed: %s", reason);
     detach(federation, link);
     link->deadline_ms = federation->now_ms + LINK_ENDED_MS;
     if (can_speak && code) sender_bye(federation, link, code, reason);
@@ -165,8 +168,9 @@ const char *link_far_name(const struct link *link) {
     return link->peer && link->peer->name[0] ? link->peer->name : "a peer";
 }
 
-void link_note(struct federation *federation, enum broker_note_level level, const struct link *link, const char *what,
+void link_note(struct federation *federation, enum broker_note_level level, struct link *link, const char *what,
                const char *text) {
+    if (text[0] != '\0') snprintf(link->why, sizeof link->why, "%s: %s", what, text);
     broker_note_add(federation->broker, level, "link %llu with %s: %s%s%s", (unsigned long long)link->handle,
                     link_far_name(link), what, text[0] ? ": " : "", text);
 }

@@ -40,6 +40,7 @@ struct link {
     bool is_behind; /* a publication could not be taken, nor may those after it: they come again by the next link, */
     uint64_t behind_ms; /* once they can be taken; looked at then */
     uint64_t up_since_ms;
+    char why[LINK_NEWS_WHY]; /* it ends, in the log's words */
     bool pinged;
     uint64_t frame_size_max; /* the peer's */
     uint8_t *parts;          /* of a frame that is not complete */
@@ -67,10 +68,10 @@ void links_deinit(struct federation *federation);
 /* To be called when the link's times changed. */
 void link_set_timer(struct federation *federation, struct link *link);
 
-/* For the log: what to call the far end; a line about the link; a peer refused; a frame that is none, or out of its
- * order. */
+/* For the log: what to call the far end; a line about the link, which is why it ends if there is a text; a peer
+ * refused; a frame that is none, or out of its order. */
 const char *link_far_name(const struct link *link);
-void link_note(struct federation *federation, enum broker_note_level level, const struct link *link, const char *what,
+void link_note(struct federation *federation, enum broker_note_level level, struct link *link, const char *what,
                const char *text);
 void link_refuse(struct federation *federation, struct link *link, enum bye_code code, const char *who,
                  const char *reason);

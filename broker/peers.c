@@ -106,7 +106,7 @@ static void clear_rows(struct federation *federation, struct peer *peer) {
 static void lapse(struct federation *federation, struct peer *peer) {
     peer->stale_ms = peer->lapse_ms = UINT64_MAX;
     group_clear(federation, peer);
-    ledger_dropped(peer, LINK_AT_QUEUE_AGE, outbox_clear(&peer->outbox));
+    ledger_dropped(federation, peer, LINK_AT_QUEUE_AGE, outbox_clear(&peer->outbox));
 }
 
 static void keep_for_now(struct federation *federation, struct peer *peer) {

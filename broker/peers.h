@@ -9,7 +9,7 @@
  *   replay.h    invites, and publications held for joins on their way
  *   barrier.h   SUBACKs that wait
  *   link.h      links
- *   ledger.h    what became of publications
+ *   ledger.h    what became of publications; link_news.h tells of it
  *   carry.h     packets of gossip on links
  *   unwanted.h  what peers ask for in vain because of our rows
  */
@@ -19,6 +19,7 @@
 #include "broker/federation.h"
 #include "broker/frames.h"
 #include "broker/gaps.h"
+#include "broker/link_news.h"
 #include "broker/names.h"
 #include "broker/outbox.h"
 #include "broker/taken.h"
@@ -108,6 +109,7 @@ struct peer {
     bool carry_told_up;      /* what the caller was told of its link; carry.c */
     struct link_info totals; /* counters only; the rest is filled when asked */
     struct gaps gaps;        /* in what came; ledger.c */
+    struct link_news news;
 };
 
 /* Packets of gossip; carry.c. */
@@ -175,6 +177,7 @@ struct federation {
     uint32_t linger_count; /* interests that nobody has any more */
     struct timer advert_timer;
     struct timers advert_timers;
+    uint64_t news_ms; /* link_news.c has something to tell then */
     struct peering_counters counters;
     struct refusal {
         uint64_t hash, until_ms;

@@ -203,7 +203,7 @@ static bool take_all(struct federation *federation, struct link *link, struct fr
     struct publication publication;
     for (uint64_t sequence = frame->sequence; frame_next_publication(frame, &publication); sequence++) {
         if (sequence < peer->taken.expected) {
-            ledger_late(peer, sequence);
+            ledger_late(federation, peer, sequence);
             continue;
         }
         switch (take_publication(federation, peer, &publication)) {
@@ -215,7 +215,7 @@ static bool take_all(struct federation *federation, struct link *link, struct fr
             link_set_timer(federation, link);
             return true;
         }
-        ledger_reached(peer, sequence);
+        ledger_reached(federation, peer, sequence);
         peer->taken.expected = sequence + 1;
     }
     return true;

@@ -42,7 +42,7 @@ static void drop_hold(struct peer *peer, struct hold *hold) {
 }
 
 static void count_dropped(struct federation *federation, struct peer *peer, enum link_at limit) {
-    ledger_dropped(peer, limit, 1);
+    ledger_dropped(federation, peer, limit, 1);
     federation->counters.replay_expired++;
 }
 

@@ -97,7 +97,7 @@ void sender_hello(struct federation *federation, struct link *link) {
 enum outbox_result sender_publish(struct federation *federation, struct peer *peer, struct message *message) {
     enum outbox_result result = outbox_put(&peer->outbox, message, false, federation->limits.link_queue_bytes);
     if (result != OUTBOX_OK) {
-        ledger_dropped(peer, result == OUTBOX_FULL ? LINK_AT_QUEUE_BYTES : LINK_AT_MEMORY, 1);
+        ledger_dropped(federation, peer, result == OUTBOX_FULL ? LINK_AT_QUEUE_BYTES : LINK_AT_MEMORY, 1);
         peer->snapshot_lost |= message->retain;
         return result;
     }
@@ -119,12 +119,12 @@ static uint64_t frame_part(const struct message *message) {
 }
 
 /* Gives up what cannot be sent, or need not any more. */
-static void review(struct link *link, struct outbox_entry *entry, uint64_t expiry_s) {
+static void review(struct federation *federation, struct link *link, struct outbox_entry *entry, uint64_t expiry_s) {
     struct peer *peer = link->peer;
     if (is_late(entry->message, expiry_s))
         ledger_given_up(peer, GIVEN_UP_EXPIRED, 1);
     else if (frame_part(entry->message) + FRAME_PUBLISH_OVERHEAD > link->frame_size_max)
-        ledger_dropped(peer, LINK_AT_FRAME_SIZE, 1);
+        ledger_dropped(federation, peer, LINK_AT_FRAME_SIZE, 1);
     else
         return;
     outbox_give_up(&peer->outbox, entry);
@@ -134,7 +134,7 @@ static void review(struct link *link, struct outbox_entry *entry, uint64_t expir
 static bool add_entry(struct federation *federation, struct link *link, struct outbox_entry *entry) {
     struct frame_out *out = &link->out;
     uint64_t expiry_s = entry->message ? message_expiry_left_s(entry->message, federation->now_ms) : 0;
-    if (entry->message) review(link, entry, expiry_s);
+    if (entry->message) review(federation, link, entry, expiry_s);
     if (entry->message && out->item_count > 0 && out->size + frame_part(entry->message) > link->frame_size_max)
         return false;
     if (entry->message)

@@ -94,13 +94,11 @@ static void gather(struct broker *broker, struct values *values) {
 
 /* ---- telling ---- */
 
-static void publish(struct broker *broker, uint64_t now_ms, const char *topic, const char *text) {
+static void publish_whole(struct broker *broker, uint64_t now_ms, const char *topic, const char *text) {
     struct broker_counters before = broker->counters;
-    char whole[128];
-    int size = snprintf(whole, sizeof whole, "%s%s", prefix, topic);
     struct message message = {.retain = true,
-                              .topic = whole,
-                              .topic_size = (uint32_t)size,
+                              .topic = topic,
+                              .topic_size = (uint32_t)strlen(topic),
                               .payload = (const uint8_t *)text,
                               .payload_size = (uint32_t)strlen(text),
                               .expires_at_ms = UINT64_MAX};
@@ -112,6 +110,17 @@ static void publish(struct broker *broker, uint64_t now_ms, const char *topic, c
     broker->counters.publications_sent = before.publications_sent;
     broker->counters.publication_bytes_sent = before.publication_bytes_sent;
     broker->counters.dropped_qos0 = before.dropped_qos0;
+}
+
+static void publish(struct broker *broker, uint64_t now_ms, const char *topic, const char *text) {
+    char whole[128];
+
+    snprintf(whole, sizeof whole, "%s%s", prefix, topic);
+    publish_whole(broker, now_ms, whole, text);
+}
+
+void broker_tell_sys(struct broker *broker, uint64_t now_ms, const char *topic, const char *text) {
+    if (!broker->stopping) publish_whole(broker, now_ms, topic, text);
 }
 
 static void tell_values(struct broker *broker, uint64_t now_ms, const struct values *values) {

@@ -3,7 +3,7 @@
  *
  * Retained, at QoS 0, every limits.sys_interval_s those that have changed. They lie in a store of their own: no limit
  * counts them, no journal has them, no other broker sees them, and the packets that carry them are not among those that
- * they count.
+ * they count. What link_news.h tells under $SYS/federation lies there too.
  */
 #ifndef BROKER_SYS_H
 #define BROKER_SYS_H

@@ -1,5 +1,5 @@
-"""What a limit drops on its way to another broker is told to Prometheus and to who asks (G13)."""
-from clients import Paho
+"""What happens to a link, and what a limit drops on its way over one, is told: to clients, to Prometheus and to who asks (G13)."""
+from clients import MosquittoSub, Paho
 from harness import SystemTest, hobnob, wait_until
 
 EACH = 100
@@ -16,8 +16,11 @@ class Ledger(SystemTest):
         publisher.publish("ledger/t", b"first", 1)
         keeper.wait_payload(b"first")
         keeper.disconnect()
+        watcher = self.closing(MosquittoSub(first, "$SYS/federation/#"))
+        wait_until("up", lambda: watcher.payloads("$SYS/federation/links/edge-2/state") == [b"up"])
         wait_until("nothing is on its way", lambda: first.links()["edge-2"]["outbox_messages"] == 0)
         second.kill()
+        wait_until("why it is not", lambda: watcher.payloads("$SYS/federation/links/edge-2/state") == [b"up", b"lost: its connection has ended"])
         for _ in range(EACH):
             publisher.publish("ledger/t", PAYLOAD, 1)
         link = first.links()["edge-2"]
@@ -25,6 +28,7 @@ class Ledger(SystemTest):
         self.assertGreater(dropped, EACH // 2)
         self.assertEqual((link["dropped"], link["dropped_by"]["link_queue_bytes"]), (dropped, dropped))
         self.assertEqual(first.metrics()['hobnob_link_dropped_total{peer="edge-2",limit="link_queue_bytes"}'], dropped)
+        wait_until("the last count is told", lambda: str(dropped).encode() in watcher.payloads("$SYS/federation/links/edge-2/dropped/link_queue_bytes"))
         table = hobnob("links", "--admin", first.admin).stdout
         self.assertIn("link_queue_bytes", table)
         self.assertLessEqual(max(map(len, table.splitlines())), 100, table)
@@ -36,3 +40,4 @@ class Ledger(SystemTest):
         wait_until("the rest has come", lambda: keeper.payloads().count(PAYLOAD) == EACH - dropped)
         got = second.links()["edge-1"]
         self.assertEqual((got["publications_received"], got["lost"], got["reordered"]), (EACH - dropped, 0, 0))
+        wait_until("up again", lambda: watcher.payloads("$SYS/federation/links/edge-2/state")[-1] == b"up")
