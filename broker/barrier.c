@@ -1,5 +1,7 @@
 #include "broker/barrier.h"
 
+#include "broker/link.h"
+
 #include <stdlib.h>
 #include <utlist.h>
 
@@ -15,25 +17,30 @@ struct barrier {
     struct timer timer;
     size_t missing;
     bool timed_out;
+    struct unconfirmed *unconfirmed; /* who was missing then; NULL if memory was short */
     struct barrier *prev, *next;
     size_t wait_count;
     struct barrier_wait waits[];
 };
 
-/* Everybody who could publish something that matches knows of it: publishers by a join, all others by the registry. */
-static bool complete(const struct federation *federation, const struct interest *interest) {
-    if (interest->missing > 0) return false;
-    if (federation->alive_count == 0 || federation->alive_count > BARRIER_PEERS_MAX) return true;
-    if (interest->row.sequence == 0) return false;
-    for (size_t i = 0; i < federation->peer_count; i++) {
-        const struct peer *peer = federation->peers[i];
-        if (peer && peer->alive && peer->known_sequence < interest->row.sequence) return false;
+/* The next position of a peer, from this one on, that does not know of it by the registry; peer_count if there is none,
+ * or if peers are so many that it is not waited for. */
+static size_t next_ignorant(const struct federation *federation, const struct interest *interest, size_t index) {
+    if (federation->alive_count > BARRIER_PEERS_MAX) return federation->peer_count;
+    for (; index < federation->peer_count; index++) {
+        const struct peer *peer = federation->peers[index];
+        if (!peer || !peer->alive) continue;
+        if (interest->row.sequence == 0 || peer->known_sequence < interest->row.sequence) break;
     }
-    return true;
+    return index;
 }
 
-static void release(struct federation *federation, struct barrier *barrier, bool timed_out) {
-    barrier->timed_out = timed_out;
+/* Everybody who could publish something that matches knows of it: publishers by a join, all others by the registry. */
+static bool complete(const struct federation *federation, const struct interest *interest) {
+    return interest->missing == 0 && next_ignorant(federation, interest, 0) == federation->peer_count;
+}
+
+static void release(struct federation *federation, struct barrier *barrier) {
     timer_clear(&federation->barrier_timers, &barrier->timer);
     DL_DELETE(federation->barriers, barrier);
     DL_APPEND(federation->released, barrier);
@@ -72,11 +79,13 @@ uint64_t barrier_new(struct federation *federation, const char *const *filters, 
     return barrier->number;
 }
 
-bool barrier_next_released(struct federation *federation, uint64_t *number, bool *timed_out) {
+bool barrier_next_released(struct federation *federation, uint64_t *number, bool *timed_out,
+                           struct unconfirmed **unconfirmed) {
     struct barrier *barrier = federation->released;
     if (!barrier) return false;
     *number = barrier->number;
     *timed_out = barrier->timed_out;
+    *unconfirmed = barrier->unconfirmed;
     DL_DELETE(federation->released, barrier);
     free(barrier);
     return true;
@@ -87,7 +96,7 @@ void barrier_abandon(struct federation *federation, struct interest *interest) {
     DL_FOREACH_SAFE(interest->waits, wait, next) {
         struct barrier *barrier = wait->barrier;
         stop_waiting(federation, wait);
-        if (barrier->missing == 0) release(federation, barrier, false);
+        if (barrier->missing == 0) release(federation, barrier);
     }
 }
 
@@ -102,12 +111,51 @@ void barrier_check_all(struct federation *federation) {
     }
 }
 
-static void expire(struct federation *federation, struct barrier *barrier) {
+static void stop_waiting_for_all(struct federation *federation, struct barrier *barrier) {
     for (size_t i = 0; i < barrier->wait_count; i++) {
         if (barrier->waits[i].interest) stop_waiting(federation, &barrier->waits[i]);
     }
+}
+
+/* The peer is missing, for this interest or an earlier one. */
+static void name_peer(const struct barrier *barrier, struct peer *peer) {
+    if (peer->unconfirmed == barrier->number) return;
+    peer->unconfirmed = barrier->number;
+    peer->totals.subacks_unconfirmed++;
+    if (barrier->unconfirmed) unconfirmed_add(barrier->unconfirmed, peer->name);
+}
+
+static void name_missing(struct federation *federation, const struct barrier *barrier,
+                         const struct interest *interest) {
+    for (uint16_t i = 0; i < interest->want_count; i++) {
+        const struct want *want = &interest->wants[i];
+        if (want_is_missing(want)) name_peer(barrier, federation->peers[want->peer]);
+    }
+    for (size_t i = 0; (i = next_ignorant(federation, interest, i)) < federation->peer_count; i++)
+        name_peer(barrier, federation->peers[i]);
+}
+
+/* Once a minute for the same brokers; what is wrong with them has warnings of its own. */
+static void note(struct federation *federation, const struct unconfirmed *unconfirmed) {
+    char who[UNCONFIRMED_TEXT];
+    if (!unconfirmed || unconfirmed->count == 0) return;
+    unconfirmed_text(unconfirmed, who);
+    bool is_news = link_refusal_level(federation, who, "subscription") == BROKER_NOTE_WARNING;
+    broker_note_add(federation->broker, is_news ? BROKER_NOTE_INFO : BROKER_NOTE_DEBUG,
+                    "a subscription was not confirmed within %u ms by %s",
+                    (unsigned)federation->limits.subscribe_barrier_ms, who);
+}
+
+static void expire(struct federation *federation, struct barrier *barrier) {
+    barrier->timed_out = true;
+    barrier->unconfirmed = calloc(1, sizeof *barrier->unconfirmed);
+    for (size_t i = 0; i < barrier->wait_count; i++) {
+        if (barrier->waits[i].interest) name_missing(federation, barrier, barrier->waits[i].interest);
+    }
+    note(federation, barrier->unconfirmed);
+    stop_waiting_for_all(federation, barrier);
     federation->counters.barriers_timed_out++;
-    release(federation, barrier, true);
+    release(federation, barrier);
 }
 
 void barriers_tick(struct federation *federation) {
@@ -117,10 +165,13 @@ void barriers_tick(struct federation *federation) {
 }
 
 void barriers_deinit(struct federation *federation) {
-    while (federation->barriers)
-        expire(federation, federation->barriers); /* no interest may point to it any more */
+    while (federation->barriers) {
+        stop_waiting_for_all(federation, federation->barriers); /* no interest may point to it any more */
+        release(federation, federation->barriers);
+    }
     struct barrier *barrier, *next;
     DL_FOREACH_SAFE(federation->released, barrier, next) {
+        free(barrier->unconfirmed);
         free(barrier);
     }
 }

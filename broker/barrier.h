@@ -5,7 +5,8 @@
 #include "broker/interest.h"
 
 uint64_t barrier_new(struct federation *federation, const char *const *filters, const size_t *sizes, size_t count);
-bool barrier_next_released(struct federation *federation, uint64_t *number, bool *timed_out);
+bool barrier_next_released(struct federation *federation, uint64_t *number, bool *timed_out,
+                           struct unconfirmed **unconfirmed);
 /* Something this interest waited for may have come. */
 void barrier_check(struct federation *federation, struct interest *interest);
 /* The same for all: a peer came, went, or knows more. */

@@ -239,6 +239,7 @@ uint64_t federation_barrier(struct federation *federation, uint64_t now_ms, cons
     return barrier_new(federation, filters, sizes, count);
 }
 
-bool federation_next_released(struct federation *federation, uint64_t *barrier, bool *timed_out) {
-    return barrier_next_released(federation, barrier, timed_out);
+bool federation_next_released(struct federation *federation, uint64_t *barrier, bool *timed_out,
+                              struct unconfirmed **unconfirmed) {
+    return barrier_next_released(federation, barrier, timed_out, unconfirmed);
 }

@@ -9,6 +9,7 @@
 #include "broker/peering.h"
 #include "broker/retained.h"
 #include "broker/subs.h"
+#include "broker/unconfirmed.h"
 
 struct record;     /* record.h */
 struct federation; /* all state of the peer side; owned by struct broker */
@@ -74,7 +75,9 @@ void federation_keeps(struct federation *federation, uint64_t now_ms, const char
  * are over. */
 uint64_t federation_barrier(struct federation *federation, uint64_t now_ms, const char *const *filters,
                             const size_t *sizes, size_t count);
-bool federation_next_released(struct federation *federation, uint64_t *barrier, bool *timed_out);
+/* unconfirmed: the caller's, to free(); NULL unless it timed out, or if memory is short. */
+bool federation_next_released(struct federation *federation, uint64_t *barrier, bool *timed_out,
+                              struct unconfirmed **unconfirmed);
 
 /* True if the topic is private (options.private_filters). */
 bool federation_private(const struct federation *federation, const char *topic, size_t size);

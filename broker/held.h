@@ -13,6 +13,7 @@
 
 struct broker;
 struct client;
+struct unconfirmed;
 
 struct held_filter {
     const char *text; /* inside the same allocation */
@@ -36,8 +37,9 @@ struct held {
     struct held *mark_prev, *mark_next;     /* of broker.held_unmarked */
     enum held_state state;
     bool marked;
-    bool timed_out; /* the barrier */
-    bool walking;   /* within the filter that comes after those shown */
+    bool timed_out;                  /* the barrier */
+    struct unconfirmed *unconfirmed; /* by whom; NULL if it was not, or is not known */
+    bool walking;                    /* within the filter that comes after those shown */
     uint16_t packet_id;
     uint32_t bytes; /* of this allocation, counted in the client until held_free() */
     uint32_t filter_count;

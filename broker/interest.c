@@ -19,16 +19,12 @@ static struct want *want_find(struct interest *interest, const struct peer *peer
     return NULL;
 }
 
-static bool is_missing(const struct want *want) {
-    return want->state == WANT_NEW || want->state == WANT_SENT;
-}
-
 static void want_set(struct federation *federation, struct interest *interest, struct peer *peer, struct want *want,
                      enum want_state state) {
-    interest->missing = (uint16_t)(interest->missing - is_missing(want));
+    interest->missing = (uint16_t)(interest->missing - want_is_missing(want));
     peer->want_joined -= want->state == WANT_JOINED;
     want->state = (uint8_t)state;
-    interest->missing = (uint16_t)(interest->missing + is_missing(want));
+    interest->missing = (uint16_t)(interest->missing + want_is_missing(want));
     peer->want_joined += want->state == WANT_JOINED;
     barrier_check(federation, interest);
 }

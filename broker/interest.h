@@ -25,6 +25,11 @@ struct interest {
     struct interest *waiting_prev, *waiting_next; /* in federation.waiting while waits is not empty */
 };
 
+/* The join is wanted, and not answered yet. */
+static inline bool want_is_missing(const struct want *want) {
+    return want->state == WANT_NEW || want->state == WANT_SENT;
+}
+
 int interest_add(struct federation *federation, const char *filter, size_t size);
 void interest_keep(struct federation *federation, const char *filter, size_t size, bool keeps);
 void interest_drop(struct federation *federation, const char *filter, size_t size);

@@ -201,10 +201,24 @@ size_t mqtt_encode_pingresp(uint8_t out[MQTT_SMALL_MAX]);
 /* MQTT 5.0 only. reason_string: NULL if none. */
 size_t mqtt_encode_disconnect(uint8_t out[MQTT_SMALL_MAX], enum mqtt_reason reason, const char *reason_string);
 
-/* SUBACK, and UNSUBACK (which in 3.1.1 has no codes). reason_string is NULL or at most 100 bytes; MQTT 5.0 only. */
-size_t mqtt_suback_size(uint8_t version, enum mqtt_type type, size_t code_count, const char *reason_string);
-void mqtt_encode_suback(uint8_t *out, uint8_t version, enum mqtt_type type, uint16_t packet_id, const uint8_t *codes,
-                        size_t code_count, const char *reason_string);
+struct mqtt_user_property {
+    const char *name, *value; /* of at most 65,535 bytes */
+};
+/* SUBACK, and UNSUBACK (which in 3.1.1 has no codes). */
+struct mqtt_suback {
+    uint8_t version;
+    enum mqtt_type type;
+    uint16_t packet_id;
+    const uint8_t *codes;
+    size_t code_count;
+    /* MQTT 5.0 only */
+    const char *reason_string; /* NULL: none */
+    const struct mqtt_user_property *user_properties;
+    size_t user_property_count;
+};
+/* The codes need not be there yet. */
+size_t mqtt_suback_size(const struct mqtt_suback *suback);
+void mqtt_encode_suback(uint8_t *out, const struct mqtt_suback *suback);
 
 /* A PUBLISH to a client: the tail is the publisher's properties (to MQTT 5.0) and the payload, as they stand one behind
  * the other in a counted message; the head is all before it. */

@@ -180,33 +180,46 @@ size_t mqtt_encode_disconnect(uint8_t out[MQTT_SMALL_MAX], enum mqtt_reason reas
     return put_reason_packet(out, MQTT_DISCONNECT << 4, fixed, sizeof fixed, reason_string);
 }
 
-static uint32_t suback_properties_size(const char *reason_string) {
-    return reason_string != NULL ? 3 + (uint32_t)strlen(reason_string) : 0;
+static uint32_t suback_properties_size(const struct mqtt_suback *suback) {
+    size_t size = suback->reason_string != NULL ? 3 + strlen(suback->reason_string) : 0;
+
+    for (size_t i = 0; i < suback->user_property_count; i++)
+        size += 5 + strlen(suback->user_properties[i].name) + strlen(suback->user_properties[i].value);
+    return (uint32_t)size;
 }
 
-static uint32_t suback_remaining(uint8_t version, enum mqtt_type type, size_t code_count, const char *reason_string) {
-    if (version < MQTT_50) return 2 + (type == MQTT_SUBACK ? (uint32_t)code_count : 0);
-    return 2 + 1 + suback_properties_size(reason_string) + (uint32_t)code_count;
+static uint32_t suback_remaining(const struct mqtt_suback *suback) {
+    uint32_t codes = (uint32_t)suback->code_count, properties;
+
+    if (suback->version < MQTT_50) return 2 + (suback->type == MQTT_SUBACK ? codes : 0);
+    properties = suback_properties_size(suback);
+    return 2 + varint_size(properties) + properties + codes;
 }
 
-size_t mqtt_suback_size(uint8_t version, enum mqtt_type type, size_t code_count, const char *reason_string) {
-    uint32_t remaining = suback_remaining(version, type, code_count, reason_string);
+size_t mqtt_suback_size(const struct mqtt_suback *suback) {
+    uint32_t remaining = suback_remaining(suback);
     return 1 + (size_t)varint_size(remaining) + remaining;
 }
 
-void mqtt_encode_suback(uint8_t *out, uint8_t version, enum mqtt_type type, uint16_t packet_id, const uint8_t *codes,
-                        size_t code_count, const char *reason_string) {
+static uint8_t *put_suback_properties(uint8_t *at, const struct mqtt_suback *suback) {
+    at = put_varint(at, suback_properties_size(suback));
+    if (suback->reason_string != NULL) at = put_text_property(at, PROP_REASON_STRING, suback->reason_string);
+    for (size_t i = 0; i < suback->user_property_count; i++) {
+        const struct mqtt_user_property *user = &suback->user_properties[i];
+        at = put_text_property(at, PROP_USER_PROPERTY, user->name);
+        at = put_text(at, user->value, strlen(user->value));
+    }
+    return at;
+}
+
+void mqtt_encode_suback(uint8_t *out, const struct mqtt_suback *suback) {
     uint8_t *at = out;
 
-    assert(reason_string == NULL || strlen(reason_string) <= 100);
-    *at++ = (uint8_t)(type << 4);
-    at = put_varint(at, suback_remaining(version, type, code_count, reason_string));
-    at = put_u16(at, packet_id);
-    if (version >= MQTT_50) {
-        *at++ = (uint8_t)suback_properties_size(reason_string);
-        if (reason_string != NULL) at = put_text_property(at, PROP_REASON_STRING, reason_string);
-    }
-    if (version >= MQTT_50 || type == MQTT_SUBACK) put_bytes(at, codes, code_count);
+    *at++ = (uint8_t)(suback->type << 4);
+    at = put_varint(at, suback_remaining(suback));
+    at = put_u16(at, suback->packet_id);
+    if (suback->version >= MQTT_50) at = put_suback_properties(at, suback);
+    if (suback->version >= MQTT_50 || suback->type == MQTT_SUBACK) put_bytes(at, suback->codes, suback->code_count);
 }
 
 /* What does not fit a variable byte integer cannot be sent. */

@@ -32,6 +32,7 @@ void on_unsubscribe(struct broker *broker, uint64_t now_ms, struct client *clien
     struct mqtt_subscribe unsubscribe;
     struct mqtt_view filter;
     enum mqtt_reason reason = mqtt_decode_subscribe(client->version, frame, body, &unsubscribe);
+    struct mqtt_suback unsuback = {.version = client->version, .type = MQTT_UNSUBACK};
     uint8_t *packet, *codes, options;
     size_t size, count = 0;
     uint64_t before = broker->journal.last;
@@ -41,16 +42,18 @@ void on_unsubscribe(struct broker *broker, uint64_t now_ms, struct client *clien
         client_fault(broker, now_ms, client, reason);
         return;
     }
-    size = mqtt_suback_size(client->version, MQTT_UNSUBACK, unsubscribe.filter_count, NULL);
+    unsuback.packet_id = unsubscribe.packet_id;
+    unsuback.code_count = unsubscribe.filter_count;
+    size = mqtt_suback_size(&unsuback);
     packet = size <= client->packet_size_max ? malloc(size + unsubscribe.filter_count) : NULL;
     if (packet == NULL) {
         client_end(broker, now_ms, client, MQTT_QUOTA_EXCEEDED, WILL_DUE);
         return;
     }
-    codes = packet + size;
+    unsuback.codes = codes = packet + size;
     while (mqtt_next_filter(MQTT_UNSUBSCRIBE, &unsubscribe, &filter, &options))
         codes[count++] = unsubscribe_one(broker, now_ms, client->session, filter);
-    mqtt_encode_suback(packet, client->version, MQTT_UNSUBACK, unsubscribe.packet_id, codes, count, NULL);
+    mqtt_encode_suback(packet, &unsuback);
     acks_send(broker, client, ACK_FREE, packet, size, journal_since(&broker->journal, before));
     free(packet);
 }

@@ -202,7 +202,7 @@ static uint64_t dropped(const struct link_info *info) {
 
 /* Something was sent to it, came from it, or was kept from it. */
 static bool has_counts(const struct link_info *info) {
-    uint64_t sum = info->frames_sent + info->frames_received + dropped(info);
+    uint64_t sum = info->frames_sent + info->frames_received + info->subacks_unconfirmed + dropped(info);
     for (int why = 0; why < GIVEN_UP_COUNT; why++)
         sum += info->given_up[why];
     return sum > 0;

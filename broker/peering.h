@@ -189,6 +189,7 @@ struct link_info {
     uint64_t dropped_at[LINK_AT_COUNT];
     uint64_t dropped; /* the sum of these */
     uint64_t given_up[GIVEN_UP_COUNT];
+    uint64_t subacks_unconfirmed; /* subscriptions here that it had not confirmed when their SUBACK was due */
     uint64_t outbox_messages, outbox_bytes;
     uint64_t gossip_sent, gossip_received, gossip_dropped; /* packets; dropped, as the link was slow */
     bool kept;                                             /* gossip wants it */

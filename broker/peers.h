@@ -92,6 +92,7 @@ struct peer {
     uint64_t dial_ms;            /* not dialled before this */
     uint32_t backoff_ms;
     uint32_t want_count, want_joined; /* joins we want there; interest.c */
+    uint64_t unconfirmed;             /* number of the last barrier that it missed; barrier.c */
     uint64_t hit;                     /* federation.publication that reached it through a join */
     /* replay.c */
     struct hold *holds;

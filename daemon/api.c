@@ -150,12 +150,17 @@ static int add_counters(json_t *json, const struct link_info *link) {
         const char *name;
         size_t offset;
     } counters[] = {
-        LINK(publications_sent), LINK(sent_as_nil),      LINK(sent_again),      LINK(dropped),
-        LINK(outbox_messages),   LINK(outbox_bytes),     LINK(invites_sent),    LINK(frames_sent),
-        LINK(bytes_sent),        LINK(gossip_sent),      LINK(gossip_dropped),  LINK(publications_received),
-        LINK(received_as_nil),   LINK(refused),          LINK(repeated),        LINK(lost),
-        LINK(reordered),         LINK(invites_received), LINK(frames_received), LINK(bytes_received),
-        LINK(gossip_received),
+        LINK(publications_sent), LINK(sent_as_nil),
+        LINK(sent_again),        LINK(dropped),
+        LINK(outbox_messages),   LINK(outbox_bytes),
+        LINK(invites_sent),      LINK(frames_sent),
+        LINK(bytes_sent),        LINK(gossip_sent),
+        LINK(gossip_dropped),    LINK(publications_received),
+        LINK(received_as_nil),   LINK(refused),
+        LINK(repeated),          LINK(lost),
+        LINK(reordered),         LINK(invites_received),
+        LINK(frames_received),   LINK(bytes_received),
+        LINK(gossip_received),   LINK(subacks_unconfirmed),
     };
 #undef LINK
     int result = 0;

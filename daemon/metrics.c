@@ -185,6 +185,8 @@ static const struct row link_rows[] = {
     {"hobnob_link_invites_sent_total", COUNTER, "Invitations sent to the peer.", LINK(invites_sent)},
     {"hobnob_link_invites_received_total", COUNTER, "Invitations received from the peer.", LINK(invites_received)},
     {"hobnob_link_lost_total", COUNTER, "Numbers of publications that the peer's sequence passed over.", LINK(lost)},
+    {"hobnob_link_subacks_unconfirmed_total", COUNTER,
+     "Subscriptions here that the peer had not confirmed when their SUBACK was due.", LINK(subacks_unconfirmed)},
     {"hobnob_link_gossip_sent_total", COUNTER, "Packets of gossip sent to the peer.", LINK(gossip_sent)},
     {"hobnob_link_gossip_received_total", COUNTER, "Packets of gossip received from the peer.", LINK(gossip_received)},
     {"hobnob_link_gossip_dropped_total", COUNTER, "Packets of gossip that newer ones replaced.", LINK(gossip_dropped)},

@@ -111,6 +111,7 @@ class Paho(Receiver):
         super().__init__()
         self.broker, self.version, self.dropped = broker, version, False
         self.connacks, self.subacks, self.disconnects, self.unsubacks = [], {}, [], set()
+        self.suback_properties = {}  # of the last SUBACK, in MQTT 5.0
         # follow: a list of (filter, qos) that this client subscribes to again by itself whenever it gets a connection.
         self.follow, self.follow_acks = follow, 0
         options = {} if version == V5 else {"clean_session": clean}
@@ -127,7 +128,7 @@ class Paho(Receiver):
             self.client.will_set(topic, payload, qos, retain, **extra)
         self.client.on_connect = self._on_connect
         self.client.on_message = self._on_message
-        self.client.on_subscribe = lambda c, u, mid, granted, *rest: self.subacks.__setitem__(mid, [getattr(code, "value", code) for code in granted])
+        self.client.on_subscribe = self._on_subscribe
         self.client.on_unsubscribe = lambda c, u, mid, *rest: self.unsubacks.add(mid)
         self.client.on_disconnect = lambda c, u, code, *rest: self.disconnects.append(getattr(code, "value", code))
         self.connect_options = {"keepalive": keep_alive_s}
@@ -169,6 +170,10 @@ class Paho(Receiver):
     def following(self):
         """True once the subscriptions of follow are granted on the present connection."""
         return self.client.is_connected() and len(self.subacks) >= len(self.connacks) > 0
+
+    def _on_subscribe(self, client, userdata, mid, granted, *properties):
+        self.suback_properties = properties[0].json() if properties else {}
+        self.subacks[mid] = [getattr(code, "value", code) for code in granted]
 
     def subscribe(self, *filters, qos=0, identifier=None, **options):
         """Returns the reason codes of the SUBACK."""

@@ -8,6 +8,26 @@ from harness import PATIENT_SUBACK, Stopwatch, SystemTest, wait_until
 
 
 class Pause(SystemTest):
+    def test_a_suback_names_who_stands_still(self):
+        fed = self.federation(limits={"subscribe_barrier_ms": 2000, "suspicion_min_ms": 20_000}).start()
+        one, stopped = fed["edge-1"], fed["edge-2"]
+        client, quiet = self.closing(Paho(one)), self.closing(Paho(one, connect_properties={"RequestProblemInformation": 0}))
+        client.subscribe("pause/before")
+        self.assertEqual(client.suback_properties, {})
+        os.kill(stopped.process.pid, signal.SIGSTOP)
+        try:
+            client.subscribe("pause/while")
+            self.assertEqual(client.suback_properties, {"ReasonString": "not every other broker has answered yet", "UserProperty": [("unconfirmed", "edge-2")]})
+            quiet.subscribe("pause/quiet")
+            self.assertEqual(quiet.suback_properties, {})
+        finally:
+            os.kill(stopped.process.pid, signal.SIGCONT)
+        self.assertEqual(one.links()["edge-2"]["subacks_unconfirmed"], 2)
+        self.assertEqual(len(one.log_lines("broker", "not confirmed within 2000 ms by edge-2")), 1)
+        fed.wait_alive()
+        client.subscribe("pause/after")
+        self.assertEqual(client.suback_properties, {})
+
     def test_ten_seconds_without_a_turn_and_back(self):
         fed = self.federation(limits=PATIENT_SUBACK).start()
         stopped, others = fed["edge-2"], [fed["edge-1"], fed["edge-3"]]

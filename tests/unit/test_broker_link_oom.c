@@ -10,7 +10,7 @@
 #include "oom.h"
 #include "peers.h"
 
-/* Join, invite, snapshot, publications of each QoS, a cut, a leave, all small. */
+/* Join, invite, snapshot, publications of each QoS, a cut, a leave, a SUBACK that times out, all small. */
 static void scenario(struct world *world) {
     struct client *says = client_connect(world, 0), *hears = says ? client_connect(world, 1) : NULL;
     if (!hears) return;
@@ -25,6 +25,10 @@ static void scenario(struct world *world) {
     client_publish(world, says, "t/1", "n", 1, false);
     world_run(world, 600);
     client_unsubscribe(world, hears, "r/+");
+    world->hold_frames = true;
+    client_subscribe(world, hears, "+/1", 1);
+    world_run(world, 300);
+    world->hold_frames = false;
     world_run(world, 6000);
 }
 

@@ -376,7 +376,7 @@ static void suback_waits_while_other_packets_go_on(void **state) {
     pass(&world, 299);
     expect_nothing(&a);
     pass(&world, 1);
-    expect(&a, "suback 1 1f=not every other broker has answered yet 01");
+    expect(&a, "suback 1 1f=not every other broker has answered yet 26=unconfirmed:edge-2 01");
     expect(&a, "publish retain q0 t/1 'new'");
     expect_nothing(&a);
 }
