@@ -57,6 +57,9 @@ void checks_trace_members(struct world *world);
 /* All clients are connected and have no open wish. */
 bool checks_clients_idle(const struct world *world);
 
+/* Of honest brokers nothing is lost or reordered on a link, and what two of them that have run all the time count of
+ * each other adds up (struct link_info). */
+bool checks_ledgers(const struct world *world, char why[CHECKS_WHY]);
 /* Sums over the links of one broker (all peers). */
 struct link_info checks_links(const struct world *world, size_t node);
 /* Does the MQTT filter match the topic? (MQTT 5.0 section 4.7; apart from broker/topic.h.) */

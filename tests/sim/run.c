@@ -32,7 +32,8 @@ bool run_settle(struct run *run, struct world *world, uint64_t max_ms) {
 bool run_verify(struct run *run, struct world *world, uint64_t from_us, enum checks_repeats repeats) {
     char why[CHECKS_WHY] = "";
     CHECK(checks_never(world, why) && checks_survival(world, why) && checks_delivery(world, from_us, repeats, why) &&
-              checks_order(world, why) && checks_acknowledged(world, why) && checks_calm(world, TICKS_PER_S_MAX, why),
+              checks_order(world, why) && checks_acknowledged(world, why) && checks_calm(world, TICKS_PER_S_MAX, why) &&
+              checks_ledgers(world, why),
           "%s", why);
     return true;
 }

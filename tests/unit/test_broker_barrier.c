@@ -41,6 +41,23 @@ static void suback_waits_for_joined_and_is_released_in_time(void **state) {
     end(world);
 }
 
+static void who_has_joined_is_not_named_among_those_who_have_not(void **state) {
+    (void)state;
+    struct world *world = started(3);
+    struct client *first = client_connect(world, 0), *third = client_connect(world, 2),
+                  *hears = client_connect(world, 1);
+    client_publish(world, first, "t", "m", 0, false);
+    client_publish(world, third, "t", "m", 0, false);
+    world_settle(world);
+    world->apart[1][2] = true;
+    client_subscribe(world, hears, "t", 0);
+    world_run(world, 300);
+    assert_int_equal(hears->subacks, 1);
+    assert_int_equal(world_link(world, 1, 0).subacks_unconfirmed, 0);
+    assert_int_equal(world_link(world, 1, 2).subacks_unconfirmed, 1);
+    end(world);
+}
+
 static void a_filter_already_joined_waits_for_nothing(void **state) {
     (void)state;
     struct world *world = started(2);
@@ -161,6 +178,7 @@ static void a_snapshot_is_of_the_brokers_own_clients(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(suback_waits_for_joined_and_is_released_in_time),
+        cmocka_unit_test(who_has_joined_is_not_named_among_those_who_have_not),
         cmocka_unit_test(a_filter_already_joined_waits_for_nothing),
         cmocka_unit_test(suback_waits_until_the_registry_is_known),
         cmocka_unit_test(a_dead_peer_does_not_hold_a_suback),

@@ -46,6 +46,46 @@ static void a_link_that_comes_up_and_ends_is_told_with_the_reason(void **state) 
     end(world);
 }
 
+static void one_that_is_back_before_the_next_tick_is_told_as_ended_and_up(void **state) {
+    (void)state;
+    struct client *says, *hears;
+    int at = 0;
+    struct world *world = joined(&says, &hears);
+    struct client *watches = watch(world, 0);
+    expect_told(watches, &at, "site-1/state up");
+    world_cut(world, 0, 1);
+    world->now_ms += 200;
+    broker_tick(world->sites[1].broker, world->now_ms);
+    world_settle(world);
+    assert_int_equal(world_link(world, 0, 1).state, LINK_UP);
+    world_run(world, 1);
+    expect_told(watches, &at, "site-1/state lost: its connection has ended");
+    expect_told(watches, &at, "site-1/state up");
+    assert_int_equal(watches->received_count, at);
+    end(world);
+}
+
+/* Who dialled it knows that it is dead, and dials again. */
+static void one_that_takes_the_place_of_another_is_no_news(void **state) {
+    (void)state;
+    struct client *says, *hears;
+    int at = 0;
+    struct world *world = joined(&says, &hears);
+    struct wire *old = world->wires;
+    int dialler = old->ends[0].site, other = 1 - dialler;
+    assert_true(old->ends[0].open && old->ends[1].open);
+    struct client *watches = watch(world, other);
+    expect_told(watches, &at, dialler == 0 ? "site-0/state up" : "site-1/state up");
+    uint64_t since_ms = world_link(world, other, dialler).up_since_ms;
+    old->held = true;
+    old->ends[0].open = false;
+    broker_link_closed(world->sites[dialler].broker, world->now_ms, old->ends[0].handle);
+    world_run(world, 1000);
+    assert_true(world_link(world, other, dialler).up_since_ms > since_ms);
+    assert_int_equal(watches->received_count, at);
+    end(world);
+}
+
 static void what_the_peer_gives_as_its_reason_is_told(void **state) {
     (void)state;
     struct client *says, *hears;
@@ -122,6 +162,8 @@ static void it_stays_at_its_broker(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_link_that_comes_up_and_ends_is_told_with_the_reason),
+        cmocka_unit_test(one_that_is_back_before_the_next_tick_is_told_as_ended_and_up),
+        cmocka_unit_test(one_that_takes_the_place_of_another_is_no_news),
         cmocka_unit_test(what_the_peer_gives_as_its_reason_is_told),
         cmocka_unit_test(counts_are_told_when_they_rise_and_not_too_often),
         cmocka_unit_test(without_sys_nothing_is_told),

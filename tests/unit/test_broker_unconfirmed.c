@@ -116,9 +116,9 @@ static void of_many_some_are_named_and_the_rest_counted(void **state) {
     connect_with("");
     say_subscribe(&client, 1, "t/1", 1);
     pass(&world, 300);
-    expect(&client, "suback 1 " REASON
-                    " 26=unconfirmed:edge-1 26=unconfirmed:edge-2 26=unconfirmed:edge-3 26=unconfirmed:edge-4"
-                    " 26=unconfirmed:edge-5 26=unconfirmed-more:3 01");
+    expect(&client,
+           "suback 1 " REASON " 26=unconfirmed:edge-1 26=unconfirmed:edge-2 26=unconfirmed:edge-3 26=unconfirmed:edge-4"
+           " 26=unconfirmed:edge-5 26=unconfirmed-more:3 01");
     assert_string_equal(noted(BROKER_NOTE_INFO, &note), "a subscription was not confirmed within 300 ms by "
                                                         "edge-1, edge-2, edge-3, edge-4, edge-5 and 3 more");
     for (int i = 1; i <= 8; i++)

@@ -79,6 +79,7 @@ static void qos_1_and_2_wait_through_a_cut_of_any_length(void **state) {
         publish(&pair, "2", 2, false);
         publish(&pair, "3", 1, false);
         assert_int_equal(link_at_a(&pair).outbox_messages, 3);
+        assert_int_equal(link_at_a(&pair).given_up[GIVEN_UP_AWAY], 1);
         meet(&pair);
         assert_int_equal(link_at_a(&pair).outbox_messages, 0);
         expect_sequence(come_back(&pair), (const char *const[]){"1", "2", "3"}, 3);
