@@ -1,19 +1,10 @@
-#include "daemon/metrics.h"
+#include "daemon/metrics_inside.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-#define COUNTER "counter"
-#define GAUGE "gauge"
-
-/* A metric without labels: where its number lies. */
-struct row {
-    const char *name, *type, *help;
-    size_t offset;
-};
-
 #define BROKER(field) offsetof(struct broker_counters, field)
-static const struct row broker_rows[] = {
+static const struct metrics_row broker_rows[] = {
     {"hobnob_clients", GAUGE, "Clients connected now.", BROKER(clients_connected)},
     {"hobnob_sessions", GAUGE, "Sessions held now, connected or not.", BROKER(sessions)},
     {"hobnob_subscriptions", GAUGE, "Subscriptions of local sessions now.", BROKER(subscriptions)},
@@ -61,7 +52,7 @@ static const struct row broker_rows[] = {
 };
 
 #define PEERING(field) offsetof(struct peering_counters, field)
-static const struct row peering_rows[] = {
+static const struct metrics_row peering_rows[] = {
     {"hobnob_links_up", GAUGE, "Links to peers that are up now.", PEERING(links_up)},
     {"hobnob_links_opened_total", COUNTER, "Links that came up.", PEERING(links_opened)},
     {"hobnob_links_refused_total", COUNTER, "Links refused for their token or key.", PEERING(links_refused)},
@@ -77,7 +68,7 @@ static const struct row peering_rows[] = {
 };
 
 #define GOSSIP(field) offsetof(struct gossip_counters, field)
-static const struct row gossip_rows[] = {
+static const struct metrics_row gossip_rows[] = {
     {"hobnob_gossip_datagrams_sent_total", COUNTER, "Gossip datagrams sent.", GOSSIP(datagrams_sent)},
     {"hobnob_gossip_datagrams_received_total", COUNTER, "Gossip datagrams received.", GOSSIP(datagrams_received)},
     {"hobnob_gossip_bytes_sent_total", COUNTER, "Bytes of gossip sent.", GOSSIP(bytes_sent)},
@@ -147,7 +138,7 @@ static const struct row gossip_rows[] = {
 };
 
 #define WEB(field) offsetof(struct web_counters, field)
-static const struct row web_rows[] = {
+static const struct metrics_row web_rows[] = {
     {"hobnob_web_accepted_total", COUNTER, "Connections accepted for links and admin.", WEB(accepted)},
     {"hobnob_web_refused_full_total", COUNTER, "Of these, closed at once since too many were open.", WEB(refused_full)},
     {"hobnob_web_handshakes_failed_total", COUNTER, "Connections and dials that ended before their handshake did.",
@@ -155,7 +146,7 @@ static const struct row web_rows[] = {
 };
 
 #define CLIENTS(field) offsetof(struct clients_counters, field)
-static const struct row client_rows[] = {
+static const struct metrics_row client_rows[] = {
     {"hobnob_client_connections", GAUGE, "Connections of clients open now, those included that have not said CONNECT.",
      CLIENTS(open)},
     {"hobnob_client_connections_arriving", GAUGE, "Of these, with PROXY header, TLS or WebSocket handshake under way.",
@@ -176,40 +167,8 @@ static const struct row client_rows[] = {
      CLIENTS(displaced)},
 };
 
-#define LINK(field) offsetof(struct link_info, field)
-static const struct row link_rows[] = {
-    {"hobnob_link_frames_sent_total", COUNTER, "Frames sent to the peer.", LINK(frames_sent)},
-    {"hobnob_link_frames_received_total", COUNTER, "Frames received from the peer.", LINK(frames_received)},
-    {"hobnob_link_bytes_sent_total", COUNTER, "Bytes of frames sent to the peer.", LINK(bytes_sent)},
-    {"hobnob_link_bytes_received_total", COUNTER, "Bytes of frames received from the peer.", LINK(bytes_received)},
-    {"hobnob_link_invites_sent_total", COUNTER, "Invitations sent to the peer.", LINK(invites_sent)},
-    {"hobnob_link_invites_received_total", COUNTER, "Invitations received from the peer.", LINK(invites_received)},
-    {"hobnob_link_lost_total", COUNTER, "Numbers of publications that the peer's sequence passed over.", LINK(lost)},
-    {"hobnob_link_subacks_unconfirmed_total", COUNTER,
-     "Subscriptions here that the peer had not confirmed when their SUBACK was due.", LINK(subacks_unconfirmed)},
-    {"hobnob_link_gossip_sent_total", COUNTER, "Packets of gossip sent to the peer.", LINK(gossip_sent)},
-    {"hobnob_link_gossip_received_total", COUNTER, "Packets of gossip received from the peer.", LINK(gossip_received)},
-    {"hobnob_link_gossip_dropped_total", COUNTER, "Packets of gossip that newer ones replaced.", LINK(gossip_dropped)},
-    {"hobnob_link_outbox_messages", GAUGE, "Publications waiting for the peer now.", LINK(outbox_messages)},
-    {"hobnob_link_outbox_bytes", GAUGE, "Bytes waiting for the peer now.", LINK(outbox_bytes)},
-};
-
-/* The samples of one metric of a peer, told apart by one more label. */
-static const struct row sent_rows[] = {
-    {.name = "first", .offset = LINK(publications_sent)},
-    {.name = "nil", .offset = LINK(sent_as_nil)},
-    {.name = "again", .offset = LINK(sent_again)},
-};
-static const struct row received_rows[] = {
-    {.name = "taken", .offset = LINK(publications_received)},
-    {.name = "nil", .offset = LINK(received_as_nil)},
-    {.name = "refused", .offset = LINK(refused)},
-    {.name = "repeated", .offset = LINK(repeated)},
-    {.name = "reordered", .offset = LINK(reordered)},
-};
-
 #define STORE(field) offsetof(struct store_state, field)
-static const struct row store_rows[] = {
+static const struct metrics_row store_rows[] = {
     {"hobnob_store_commits_total", COUNTER, "Transactions committed.", STORE(commits)},
     {"hobnob_store_records_total", COUNTER, "Records of what must outlive a crash, committed.", STORE(records)},
     {"hobnob_store_records_saved_total", COUNTER, "Of these, not written since they ended within their commit.",
@@ -223,27 +182,24 @@ static const struct row store_rows[] = {
     {"hobnob_store_log_bytes", GAUGE, "Size of the write-ahead log in use.", STORE(wal_bytes)},
 };
 
-#define COUNT(array) (sizeof(array) / sizeof *(array))
-
-static void head(struct text *out, const char *name, const char *type, const char *help) {
+void metrics_head(struct text *out, const char *name, const char *type, const char *help) {
     text_add(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-static uint64_t number_at(const void *numbers, size_t offset) {
+uint64_t metrics_number(const void *numbers, size_t offset) {
     uint64_t number;
     memcpy(&number, (const char *)numbers + offset, sizeof number);
     return number;
 }
 
-static void write_rows(const struct row *rows, size_t count, const void *numbers, struct text *out) {
+static void write_rows(const struct metrics_row *rows, size_t count, const void *numbers, struct text *out) {
     for (size_t i = 0; i < count; i++) {
-        head(out, rows[i].name, rows[i].type, rows[i].help);
-        text_add(out, "%s %" PRIu64 "\n", rows[i].name, number_at(numbers, rows[i].offset));
+        metrics_head(out, rows[i].name, rows[i].type, rows[i].help);
+        text_add(out, "%s %" PRIu64 "\n", rows[i].name, metrics_number(numbers, rows[i].offset));
     }
 }
 
-/* Appends the text as the value of a label: backslash, quote and newline escaped. */
-static void write_label(const char *value, struct text *out) {
+void metrics_label(const char *value, struct text *out) {
     for (; *value != '\0'; value++) {
         if (*value == '\\' || *value == '"') text_append(out, "\\", 1);
         if (*value == '\n')
@@ -253,76 +209,14 @@ static void write_label(const char *value, struct text *out) {
     }
 }
 
-/* {peer="NAME", or the id of a peer that has not said its name; without the brace that closes it. */
-static void write_peer(const struct link_info *link, struct text *out) {
-    text_add(out, "{peer=\"");
-    if (link->name[0] != '\0')
-        write_label(link->name, out);
-    else
-        for (size_t i = 0; i < sizeof link->peer.bytes; i++)
-            text_add(out, "%02x", link->peer.bytes[i]);
-    text_append(out, "\"", 1);
-}
-
-/* Has rows[].name as the label's value. */
-static void write_labelled(const struct metrics *metrics, const char *name, const char *help, const char *label,
-                           const struct row *rows, size_t count, struct text *out) {
-    head(out, name, COUNTER, help);
-    for (size_t i = 0; i < metrics->link_count; i++)
-        for (size_t row = 0; row < count; row++) {
-            text_add(out, "%s", name);
-            write_peer(&metrics->links[i], out);
-            text_add(out, ",%s=\"%s\"} %" PRIu64 "\n", label, rows[row].name,
-                     number_at(&metrics->links[i], rows[row].offset));
-        }
-}
-
-static void write_publications(const struct metrics *metrics, struct text *out) {
-    struct row limits[LINK_AT_COUNT], reasons[GIVEN_UP_COUNT];
-    for (size_t i = 0; i < LINK_AT_COUNT; i++)
-        limits[i] = (struct row){.name = link_limit_name((enum link_at)i), .offset = LINK(dropped_at[i])};
-    for (size_t i = 0; i < GIVEN_UP_COUNT; i++)
-        reasons[i] = (struct row){.name = given_up_name((enum given_up)i), .offset = LINK(given_up[i])};
-    write_labelled(metrics, "hobnob_link_publications_sent_total",
-                   "Numbers of publications sent to the peer: for the first time, without their publication, again.",
-                   "outcome", sent_rows, COUNT(sent_rows), out);
-    write_labelled(metrics, "hobnob_link_publications_received_total",
-                   "Numbers of publications that came from the peer, by what became of them.", "outcome", received_rows,
-                   COUNT(received_rows), out);
-    write_labelled(metrics, "hobnob_link_dropped_total", "Publications that a limit kept from the peer.", "limit",
-                   limits, COUNT(limits), out);
-    write_labelled(metrics, "hobnob_link_given_up_total", "Publications that the peer needs no more, or cannot get.",
-                   "reason", reasons, COUNT(reasons), out);
-}
-
-/* All samples of a metric stand together, as the format demands. */
-static void write_links(const struct metrics *metrics, struct text *out) {
-    if (metrics->link_count == 0) return;
-    head(out, "hobnob_link_up", GAUGE, "1 while the link to the peer is up.");
-    for (size_t i = 0; i < metrics->link_count; i++) {
-        text_add(out, "hobnob_link_up");
-        write_peer(&metrics->links[i], out);
-        text_add(out, "} %d\n", metrics->links[i].state == LINK_UP ? 1 : 0);
-    }
-    write_publications(metrics, out);
-    for (size_t row = 0; row < COUNT(link_rows); row++) {
-        head(out, link_rows[row].name, link_rows[row].type, link_rows[row].help);
-        for (size_t i = 0; i < metrics->link_count; i++) {
-            text_add(out, "%s", link_rows[row].name);
-            write_peer(&metrics->links[i], out);
-            text_add(out, "} %" PRIu64 "\n", number_at(&metrics->links[i], link_rows[row].offset));
-        }
-    }
-}
-
 /* Who an alarm is about. */
 static void write_troubled(const struct metrics *metrics, struct text *out) {
     if (metrics->troubled_count == 0) return;
-    head(out, "hobnob_member_in_trouble", GAUGE, "Always 1; a member in trouble, as hobnob members shows it.");
+    metrics_head(out, "hobnob_member_in_trouble", GAUGE, "Always 1; a member in trouble, as hobnob members shows it.");
     for (size_t i = 0; i < metrics->troubled_count; i++) {
         const struct member_info *member = &metrics->troubled[i].member;
         text_add(out, "hobnob_member_in_trouble{member=\"");
-        write_label(member->name, out);
+        metrics_label(member->name, out);
         text_add(out, "\",id=\"");
         for (size_t k = 0; k < sizeof member->id.bytes; k++)
             text_add(out, "%02x", member->id.bytes[k]);
@@ -331,14 +225,14 @@ static void write_troubled(const struct metrics *metrics, struct text *out) {
 }
 
 static void write_members(const struct gossip_counters *gossip, struct text *out) {
-    head(out, "hobnob_members", GAUGE, "Members of the federation by state, this broker included.");
+    metrics_head(out, "hobnob_members", GAUGE, "Members of the federation by state, this broker included.");
     text_add(out, "hobnob_members{state=\"alive\"} %" PRIu64 "\n", gossip->members_alive);
     text_add(out, "hobnob_members{state=\"suspect\"} %" PRIu64 "\n", gossip->members_suspect);
     text_add(out, "hobnob_members{state=\"down\"} %" PRIu64 "\n", gossip->members_down);
 }
 
 static void write_open(const struct web_counters *web, struct text *out) {
-    head(out, "hobnob_web_open", GAUGE, "Connections open now for links and admin.");
+    metrics_head(out, "hobnob_web_open", GAUGE, "Connections open now for links and admin.");
     text_add(out, "hobnob_web_open{kind=\"peers\"} %" PRIu64 "\n", web->open[WEB_PEERS]);
     text_add(out, "hobnob_web_open{kind=\"admin\"} %" PRIu64 "\n", web->open[WEB_ADMIN]);
 }
@@ -346,7 +240,8 @@ static void write_open(const struct web_counters *web, struct text *out) {
 static void write_accepted(const struct clients_counters *clients, struct text *out) {
     static const char *const kinds[CLIENTS_KINDS] = {
         [CLIENTS_MQTT] = "mqtt", [CLIENTS_MQTTS] = "mqtts", [CLIENTS_WS] = "ws", [CLIENTS_WSS] = "wss"};
-    head(out, "hobnob_client_connections_accepted_total", COUNTER, "Connections accepted from clients, by listener.");
+    metrics_head(out, "hobnob_client_connections_accepted_total", COUNTER,
+                 "Connections accepted from clients, by listener.");
     for (size_t i = 0; i < CLIENTS_KINDS; i++)
         text_add(out, "hobnob_client_connections_accepted_total{kind=\"%s\"} %" PRIu64 "\n", kinds[i],
                  clients->accepted[i]);
@@ -354,19 +249,20 @@ static void write_accepted(const struct clients_counters *clients, struct text *
 
 /* What happens at each limit stands in README. */
 static void write_limits(const struct broker_counters *broker, struct text *out) {
-    head(out, "hobnob_limit_reached_total", COUNTER,
-         "How often a limit refused, dropped or closed something, by limit.");
+    metrics_head(out, "hobnob_limit_reached_total", COUNTER,
+                 "How often a limit refused, dropped or closed something, by limit.");
     for (int i = 0; i < BROKER_AT_COUNT; i++)
         text_add(out, "hobnob_limit_reached_total{limit=\"%s\"} %" PRIu64 "\n", broker_limit_name((enum broker_at)i),
                  broker->at_limit[i]);
 }
 
 static void write_memory(const struct memory_state *memory, struct text *out) {
-    head(out, "hobnob_memory_bytes", GAUGE, "Memory of the process, resident.");
+    metrics_head(out, "hobnob_memory_bytes", GAUGE, "Memory of the process, resident.");
     text_add(out, "hobnob_memory_bytes %" PRIu64 "\n", memory->resident);
-    head(out, "hobnob_memory_bytes_max", GAUGE, "limits.memory_bytes_max.");
+    metrics_head(out, "hobnob_memory_bytes_max", GAUGE, "limits.memory_bytes_max.");
     text_add(out, "hobnob_memory_bytes_max %" PRIu64 "\n", memory->max);
-    head(out, "hobnob_memory_short", GAUGE, "1 while nothing that lasts is taken, since memory is at its limit.");
+    metrics_head(out, "hobnob_memory_short", GAUGE,
+                 "1 while nothing that lasts is taken, since memory is at its limit.");
     text_add(out, "hobnob_memory_short %d\n", memory->is_short ? 1 : 0);
 }
 
@@ -385,7 +281,7 @@ struct histogram {
 
 static void write_histogram(const struct histogram *histogram, struct text *out) {
     uint64_t count = 0;
-    head(out, histogram->name, "histogram", histogram->help);
+    metrics_head(out, histogram->name, "histogram", histogram->help);
     for (size_t i = 0; i < histogram->bucket_count - 1; i++) {
         const uint32_t bound_us = histogram->bounds_us[i];
         count += histogram->buckets[i];
@@ -395,7 +291,7 @@ static void write_histogram(const struct histogram *histogram, struct text *out)
     text_add(out, "%s_bucket{le=\"+Inf\"} %" PRIu64 "\n", histogram->name, histogram->count);
     write_seconds(histogram->name, "_sum", histogram->sum_us, out);
     text_add(out, "%s_count %" PRIu64 "\n", histogram->name, histogram->count);
-    head(out, histogram->max_name, GAUGE, histogram->max_help);
+    metrics_head(out, histogram->max_name, GAUGE, histogram->max_help);
     write_seconds(histogram->max_name, "", histogram->max_us, out);
 }
 
@@ -414,7 +310,7 @@ static void write_turns(const struct turns_counters *turns, struct text *out) {
 }
 
 static void write_store(const struct store_state *store, struct text *out) {
-    head(out, "hobnob_store_failing", GAUGE, "1 while the store cannot write.");
+    metrics_head(out, "hobnob_store_failing", GAUGE, "1 while the store cannot write.");
     text_add(out, "hobnob_store_failing %d\n", store->failing ? 1 : 0);
     write_rows(store_rows, COUNT(store_rows), store, out);
     write_histogram(&(struct histogram){.name = "hobnob_store_commit_seconds",
@@ -431,34 +327,36 @@ static void write_store(const struct store_state *store, struct text *out) {
 }
 
 void metrics_write(const struct metrics *metrics, struct text *out) {
-    head(out, "hobnob_build_info", GAUGE, "Always 1; the version and the broker's name are in the labels.");
+    metrics_head(out, "hobnob_build_info", GAUGE, "Always 1; the version and the broker's name are in the labels.");
     text_add(out, "hobnob_build_info{version=\"");
-    write_label(metrics->version, out);
+    metrics_label(metrics->version, out);
     text_add(out, "\",name=\"");
-    write_label(metrics->name, out);
+    metrics_label(metrics->name, out);
     text_add(out, "\"} 1\n");
-    head(out, "hobnob_uptime_seconds", GAUGE, "Seconds since the start.");
+    metrics_head(out, "hobnob_uptime_seconds", GAUGE, "Seconds since the start.");
     text_add(out, "hobnob_uptime_seconds %" PRIu64 ".%03" PRIu64 "\n", metrics->uptime_ms / 1000,
              metrics->uptime_ms % 1000);
-    head(out, "hobnob_ready", GAUGE, "1 while listeners and store serve.");
+    metrics_head(out, "hobnob_ready", GAUGE, "1 while listeners and store serve.");
     text_add(out, "hobnob_ready %d\n", metrics->ready ? 1 : 0);
     if (metrics->certificate_ends_s != 0) {
-        head(out, "hobnob_tls_certificate_expires_seconds", GAUGE, "When tls.cert expires, in seconds since 1970.");
+        metrics_head(out, "hobnob_tls_certificate_expires_seconds", GAUGE,
+                     "When tls.cert expires, in seconds since 1970.");
         text_add(out, "hobnob_tls_certificate_expires_seconds %" PRIi64 "\n", metrics->certificate_ends_s);
     }
     if (metrics->token_ends_s != 0) {
-        head(out, "hobnob_token_expires_seconds", GAUGE, "When this broker's token expires, in seconds since 1970.");
+        metrics_head(out, "hobnob_token_expires_seconds", GAUGE,
+                     "When this broker's token expires, in seconds since 1970.");
         text_add(out, "hobnob_token_expires_seconds %" PRIi64 "\n", metrics->token_ends_s);
     }
-    head(out, "hobnob_log_suppressed_total", COUNTER,
-         "Log lines left out since their event had used up its allowance.");
+    metrics_head(out, "hobnob_log_suppressed_total", COUNTER,
+                 "Log lines left out since their event had used up its allowance.");
     text_add(out, "hobnob_log_suppressed_total %" PRIu64 "\n", metrics->log_suppressed);
     write_memory(&metrics->memory, out);
     write_turns(&metrics->turns, out);
     write_rows(broker_rows, COUNT(broker_rows), &metrics->broker, out);
     write_limits(&metrics->broker, out);
     write_rows(peering_rows, COUNT(peering_rows), &metrics->peering, out);
-    write_links(metrics, out);
+    metrics_write_links(metrics, out);
     if (metrics->store != NULL) write_store(metrics->store, out);
     if (metrics->gossip != NULL) {
         write_members(metrics->gossip, out);
