@@ -237,6 +237,7 @@ void broker_stop(struct broker *broker, uint64_t now_ms) {
         if (broker->slots[i].client != NULL)
             client_end(broker, now_ms, broker->slots[i].client, MQTT_SERVER_SHUTTING_DOWN, WILL_DEFERRED);
     broker_settle(broker);
+    federation_stop(broker->federation);
 }
 
 void broker_read_counters(const struct broker *broker, struct broker_counters *out) {

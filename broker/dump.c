@@ -8,16 +8,9 @@ static void dump_subscriptions(struct broker *broker, const struct session *sess
         durable_subscribed(broker, session, &session->filters.items[i]);
 }
 
-/* A message gets a new number, so that a look at it says whether it is in this dump. */
 static void dump_messages(struct broker *broker, uint64_t now_ms, struct outgoing *outgoing, uint64_t before) {
-    for (; outgoing != NULL; outgoing = outgoing->next) {
-        struct message *message = outgoing->message;
-        struct record record;
-        if (message == NULL || message->number > before) continue;
-        message->number = ++broker->last_number;
-        record = durable_publication_record(broker, now_ms, RECORD_MESSAGE, message);
-        journal_add(&broker->journal, &record);
-    }
+    for (; outgoing != NULL; outgoing = outgoing->next)
+        broker_dump_message(broker, now_ms, outgoing->message, before);
 }
 
 static void dump_outgoing(struct broker *broker, const struct session *session, const struct outgoing *outgoing) {
@@ -44,9 +37,8 @@ void dump_session(struct broker *broker, uint64_t now_ms, struct session *sessio
     dump_received(broker, session);
 }
 
-static void dump_sessions(struct broker *broker, uint64_t now_ms) {
+static void dump_sessions(struct broker *broker, uint64_t now_ms, uint64_t before) {
     struct session *session, *next;
-    uint64_t before = broker->last_number;
 
     HASH_ITER(hh, broker->sessions, session, next) {
         struct record record = durable_session_record(broker, now_ms, session);
@@ -77,11 +69,12 @@ static bool dump_retained(void *context, struct message *message) {
 
 bool dump_all(struct broker *broker, uint64_t now_ms) {
     struct dumping dumping = {.broker = broker, .now_ms = now_ms};
+    uint64_t before = broker->last_number;
 
     if (!broker->journal.is_on) return true;
     journal_begin_anew(&broker->journal);
-    dump_sessions(broker, now_ms);
+    dump_sessions(broker, now_ms, before);
     retained_each(broker->retained, dump_retained, &dumping);
-    federation_dump(broker->federation);
+    federation_dump(broker->federation, before);
     return journal_end_anew(&broker->journal);
 }

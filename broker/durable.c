@@ -63,8 +63,24 @@ struct record durable_queued_record(const struct session *session, const struct 
         .identifiers = text_of(outgoing->identifiers, outgoing->identifier_count * sizeof outgoing->identifiers[0])};
 }
 
-/* The message of a durable queue is in the journal as long as one of them holds it. */
-static void let_go(struct broker *broker, struct message *message) {
+static void tell_message(struct broker *broker, uint64_t now_ms, struct message *message) {
+    struct record record;
+
+    message->number = ++broker->last_number;
+    record = durable_publication_record(broker, now_ms, RECORD_MESSAGE, message);
+    journal_add(&broker->journal, &record);
+}
+
+void broker_hold_message(struct broker *broker, uint64_t now_ms, struct message *message) {
+    if (message != NULL && message->durable_count++ == 0) tell_message(broker, now_ms, message);
+}
+
+/* A message gets a new number, so that a look at it says whether it is in this dump. */
+void broker_dump_message(struct broker *broker, uint64_t now_ms, struct message *message, uint64_t before) {
+    if (message != NULL && message->number <= before) tell_message(broker, now_ms, message);
+}
+
+void broker_let_go_message(struct broker *broker, struct message *message) {
     if (message == NULL || --message->durable_count > 0) return;
     journal_add(&broker->journal, &(struct record){.type = RECORD_MESSAGE_END, .message = message->number});
     message->number = 0;
@@ -87,7 +103,7 @@ void durable_session(struct broker *broker, uint64_t now_ms, struct session *ses
 
 static void forget_all(struct broker *broker, struct outgoing *outgoing) {
     for (; outgoing != NULL; outgoing = outgoing->next) {
-        let_go(broker, outgoing->message);
+        broker_let_go_message(broker, outgoing->message);
         outgoing->position = outgoing->record = 0;
     }
 }
@@ -117,15 +133,10 @@ void durable_unsubscribed(struct broker *broker, const struct session *session, 
 }
 
 void durable_queued(struct broker *broker, uint64_t now_ms, const struct session *session, struct outgoing *outgoing) {
-    struct message *message = outgoing->message;
     struct record record;
 
     if (!session->durable) return;
-    if (message != NULL && message->durable_count++ == 0) {
-        message->number = ++broker->last_number;
-        record = durable_publication_record(broker, now_ms, RECORD_MESSAGE, message);
-        journal_add(&broker->journal, &record);
-    }
+    broker_hold_message(broker, now_ms, outgoing->message);
     outgoing->position = ++broker->last_number;
     record = durable_queued_record(session, outgoing);
     journal_add(&broker->journal, &record);
@@ -146,14 +157,14 @@ void durable_released(struct broker *broker, const struct session *session, stru
     journal_add(&broker->journal,
                 &(struct record){.type = RECORD_RELEASED, .session = session->number, .position = outgoing->position});
     outgoing->record = broker->journal.last;
-    let_go(broker, outgoing->message);
+    broker_let_go_message(broker, outgoing->message);
 }
 
 void durable_done(struct broker *broker, const struct session *session, struct outgoing *outgoing) {
     if (!session->durable) return;
     journal_add(&broker->journal,
                 &(struct record){.type = RECORD_DONE, .session = session->number, .position = outgoing->position});
-    let_go(broker, outgoing->message);
+    broker_let_go_message(broker, outgoing->message);
 }
 
 void durable_received(struct broker *broker, const struct session *session, uint16_t packet_id) {
@@ -197,17 +208,14 @@ bool broker_has_record(const struct broker *broker, uint64_t record) {
     return journal_has(&broker->journal, record) || broker->journal.failing;
 }
 
-void broker_record_taken(struct broker *broker, const struct broker_taken *taken) {
-    struct record record = {
-        .type = RECORD_TAKEN, .peer_epoch = taken->epoch, .stream = taken->stream, .expected = taken->expected};
-
-    memcpy(record.peer, taken->peer->bytes, sizeof record.peer);
-    journal_add(&broker->journal, &record);
+bool broker_has_journal(const struct broker *broker) {
+    return broker->journal.is_on;
 }
 
-void broker_record_taken_end(struct broker *broker, const struct peer_id *peer) {
-    struct record record = {.type = RECORD_TAKEN_END};
+bool broker_store_fails(const struct broker *broker) {
+    return broker->journal.failing;
+}
 
-    memcpy(record.peer, peer->bytes, sizeof record.peer);
-    journal_add(&broker->journal, &record);
+void broker_record(struct broker *broker, const struct record *record) {
+    journal_add(&broker->journal, record);
 }

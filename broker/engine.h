@@ -99,10 +99,6 @@ void limits_complete(struct broker_limits *limits);
 
 /* clock.c: the stamp of a retained publication accepted now (Kulkarni et al. 2014, send event). */
 struct stamp clock_stamp(struct broker *broker, uint64_t now_ms);
-/* Wall-clock time of a time, for the journal, and back: what is over then is so at now_ms. Never is UINT64_MAX here and
- * 0 there. */
-uint64_t clock_wall_of(const struct broker *broker, uint64_t now_ms, uint64_t at_ms);
-uint64_t clock_time_of(const struct broker *broker, uint64_t now_ms, uint64_t wall_ms);
 
 /* notes.c */
 void notes_free(struct broker *broker);
@@ -126,8 +122,8 @@ enum routed route_local(struct broker *broker, uint64_t now_ms, struct message *
 /* The same for a publisher whose last topic is remembered. */
 enum routed route_publication(struct broker *broker, uint64_t now_ms, struct message *message, bool only_if_retained,
                               struct route_hint *hint);
-/* True if this publication of QoS 1 or 2 would have to outlive a crash: it is to be retained, or a durable session
- * would get it. */
+/* True if this publication of QoS 1 or 2 of a client would have to outlive a crash: it is to be retained, a durable
+ * session would get it, or it is kept for another broker. */
 bool route_lasts(const struct broker *broker, const struct message *message);
 
 /* shows.c: retained messages go out as the client takes them, and in pieces, so that nobody else waits for a large

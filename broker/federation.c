@@ -95,21 +95,13 @@ static uint64_t least(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
-int federation_restore_taken(struct federation *federation, const struct record *record) {
-    struct peer_id id;
-    memcpy(id.bytes, record->peer, sizeof id.bytes);
-    if (record->stream == 0 || record->expected == 0 || record->expected > INT64_MAX ||
-        federation->peer_count >= federation->limits.peers_max || peers_find(federation, &id))
-        return 1;
-    struct peer *peer = peers_make(federation, &id);
-    if (!peer) return -1;
-    taken_begin(&peer->taken, record->peer_epoch, record->stream, record->expected);
-    peer->taken.is_recorded = true;
-    return 0;
+void federation_dump(struct federation *federation, uint64_t before) {
+    taken_dump(federation);
+    kept_dump(federation, before);
 }
 
-void federation_dump(struct federation *federation) {
-    taken_dump(federation);
+void federation_stop(struct federation *federation) {
+    taken_stop(federation);
 }
 
 void federation_durable(struct federation *federation, uint64_t now_ms) {
@@ -153,12 +145,12 @@ bool federation_keeps_here(const struct federation *federation, const char *topi
 }
 
 void federation_hit(struct federation *federation, uint64_t now_ms, struct subscriber *subscriber,
-                    struct message *message) {
+                    struct message *message, bool kept) {
     struct peer *peer = (struct peer *)(void *)subscriber;
     federation->now_ms = now_ms;
     peer->hit = federation->publication;
     if (!peer_is_away(peer) || message->qos > 0) {
-        sender_publish(federation, peer, message);
+        sender_publish(federation, peer, message, kept && message->qos > 0);
         return;
     }
     ledger_given_up(peer, GIVEN_UP_AWAY, 1);
@@ -228,9 +220,10 @@ void federation_unsubscribed(struct federation *federation, uint64_t now_ms, con
     interest_drop(federation, filter, size);
 }
 
-void federation_keeps(struct federation *federation, uint64_t now_ms, const char *filter, size_t size, bool keeps) {
+void federation_keep(struct federation *federation, uint64_t now_ms, const char *filter, size_t size,
+                     enum keep_level before, enum keep_level level) {
     federation->now_ms = now_ms;
-    if (!federation_filter_is_local(federation, filter, size)) interest_keep(federation, filter, size, keeps);
+    if (!federation_filter_is_local(federation, filter, size)) interest_keep(federation, filter, size, before, level);
 }
 
 uint64_t federation_barrier(struct federation *federation, uint64_t now_ms, const char *const *filters,

@@ -5,6 +5,7 @@
 #define BROKER_FEDERATION_H
 
 #include "broker/broker.h"
+#include "broker/frames.h"
 #include "broker/message.h"
 #include "broker/peering.h"
 #include "broker/retained.h"
@@ -32,11 +33,10 @@ struct topic_memo {
     struct advert *advert;
 };
 
-/* A record of an earlier run: how far a peer's publications were taken. 1 if it is unsound or peers are too many, -1
- * when memory is short. */
-int federation_restore_taken(struct federation *federation, const struct record *record);
-/* For the journal that begins anew. */
-void federation_dump(struct federation *federation);
+/* For the journal that begins anew. before: the number of the last message that is not in it. */
+void federation_dump(struct federation *federation, uint64_t before);
+/* The broker ends in order. */
+void federation_stop(struct federation *federation);
 /* The store is further than before, or fails. */
 void federation_durable(struct federation *federation, uint64_t now_ms);
 
@@ -47,9 +47,10 @@ bool federation_keeps_here(const struct federation *federation, const char *topi
 
 /* A subscriber of kind SUBSCRIBER_PEER was hit by a publication of a local client; called at most once per peer and
  * publication, whatever the number of its filters, and not for topics that are kept here. Puts it into the peer's
- * outbox.
+ * outbox. kept: some of these filters are kept there (group.h).
  */
-void federation_hit(struct federation *federation, uint64_t now_ms, struct subscriber *peer, struct message *message);
+void federation_hit(struct federation *federation, uint64_t now_ms, struct subscriber *peer, struct message *message,
+                    bool kept);
 /* A local client's publication (also a will) was matched, after all its federation_hit calls: adverts its topic,
  * invites peers whose interest matches and that were not hit, and keeps it for them (G4). memo is zero or what an
  * earlier call for the same topic left there: it makes the call cheap as long as nothing changes. */
@@ -66,9 +67,10 @@ int federation_retains(struct federation *federation, uint64_t now_ms, const str
 int federation_subscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size);
 void federation_unsubscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size);
 
-/* One of these subscriptions is, or is no longer, one at QoS 1 or 2 of a session that outlives its connection: what
- * others publish is to wait there while this broker is away. */
-void federation_keeps(struct federation *federation, uint64_t now_ms, const char *filter, size_t size, bool keeps);
+/* One of these subscriptions is to be kept for longer or less long than before while this broker is away: what others
+ * publish waits there. */
+void federation_keep(struct federation *federation, uint64_t now_ms, const char *filter, size_t size,
+                     enum keep_level before, enum keep_level level);
 
 /* The barrier of one SUBSCRIBE packet (G3): call after federation_subscribed for all its filters. Returns 0 if nothing
  * is missing, else a number that federation_next_released() names once, when all has come in or subscribe_barrier_ms
@@ -100,12 +102,19 @@ bool broker_takes_from_peers(const struct broker *broker);
 /* The journal: the last record made; is it on the disk, or does nobody wait for it as the store fails? */
 uint64_t broker_last_record(const struct broker *broker);
 bool broker_has_record(const struct broker *broker, uint64_t record);
-struct broker_taken {
-    const struct peer_id *peer;
-    uint64_t epoch, stream, expected;
-};
-void broker_record_taken(struct broker *broker, const struct broker_taken *taken);
-void broker_record_taken_end(struct broker *broker, const struct peer_id *peer);
+bool broker_has_journal(const struct broker *broker);
+bool broker_store_fails(const struct broker *broker);
+void broker_record(struct broker *broker, const struct record *record);
+/* A queue that lasts holds the message from now on; and no longer. It is in the journal, under message.number, as long
+ * as one does. */
+void broker_hold_message(struct broker *broker, uint64_t now_ms, struct message *message);
+void broker_let_go_message(struct broker *broker, struct message *message);
+/* It is in the journal that begins anew: written if its number is not above before. */
+void broker_dump_message(struct broker *broker, uint64_t now_ms, struct message *message, uint64_t before);
+/* Wall-clock time of a time, for the journal, and back: what is over then is so at now_ms. Never is UINT64_MAX here and
+ * 0 there. */
+uint64_t clock_wall_of(const struct broker *broker, uint64_t now_ms, uint64_t at_ms);
+uint64_t clock_time_of(const struct broker *broker, uint64_t now_ms, uint64_t wall_ms);
 /* Adds a line for the log, like snprintf. */
 void broker_note_add(struct broker *broker, enum broker_note_level level, const char *format, ...)
     __attribute__((format(printf, 3, 4)));

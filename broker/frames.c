@@ -107,7 +107,7 @@ void frame_end_items(struct frame_out *out) {
 }
 
 void frame_begin_names(struct frame_out *out, enum frame_type type, uint64_t number) {
-    bool with_number = type == FRAME_JOINED || type == FRAME_DECLINE;
+    bool with_number = type == FRAME_JOINED || type == FRAME_DECLINE || type == FRAME_KEEP;
     msgpack_packer packer = begin(out, with_number ? 3 : 2, type);
     if (with_number) msgpack_pack_uint64(&packer, number);
     begin_items(out);
@@ -313,7 +313,7 @@ static void read_items(struct cursor *cursor, struct frame *frame) {
 static const uint8_t frame_fields[] = {
     [FRAME_HELLO] = 15, [FRAME_BYE] = 3,     [FRAME_JOIN] = 2,   [FRAME_LEAVE] = 2,  [FRAME_JOINED] = 3,
     [FRAME_SYNCED] = 1, [FRAME_PUBLISH] = 3, [FRAME_ACK] = 2,    [FRAME_INVITE] = 2, [FRAME_DECLINE] = 3,
-    [FRAME_PING] = 1,   [FRAME_PONG] = 1,    [FRAME_GOSSIP] = 2, [FRAME_KEEP] = 2,   [FRAME_UNKEEP] = 2,
+    [FRAME_PING] = 1,   [FRAME_PONG] = 1,    [FRAME_GOSSIP] = 2, [FRAME_KEEP] = 3,
 };
 
 enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *frame) {
@@ -332,6 +332,7 @@ enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *fr
         frame->reason = read_str(&cursor, &frame->reason_size);
         break;
     case FRAME_JOINED:
+    case FRAME_KEEP:
         frame->code = read_uint(&cursor, UINT64_MAX);
         read_items(&cursor, frame);
         break;
@@ -348,8 +349,6 @@ enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *fr
     case FRAME_JOIN:
     case FRAME_LEAVE:
     case FRAME_INVITE:
-    case FRAME_KEEP:
-    case FRAME_UNKEEP:
     case FRAME_GOSSIP: read_items(&cursor, frame); break;
     case FRAME_SYNCED:
     case FRAME_PING:

@@ -24,8 +24,7 @@ enum frame_type {
     FRAME_PING = 11,
     FRAME_PONG = 12,
     FRAME_GOSSIP = 13,
-    FRAME_KEEP = 14,
-    FRAME_UNKEEP = 15
+    FRAME_KEEP = 14
 };
 
 enum bye_code {
@@ -43,6 +42,13 @@ enum bye_code {
 };
 
 enum joined_status { JOINED_YES = 0, JOINED_PRIVATE = 1, JOINED_FULL = 2 };
+
+/* For how long a join is kept while who said it is away. */
+enum keep_level {
+    KEEP_NOT = 0,    /* it stands for subscriptions at QoS 0 */
+    KEEP_RUN = 1,    /* for as long as its broker runs: some are at QoS 1 or 2, of sessions that end with it */
+    KEEP_LASTING = 2 /* beyond that: of sessions that outlive it */
+};
 
 struct hello {
     uint64_t protocol_min, protocol_max;
@@ -83,14 +89,14 @@ struct publication {
 struct frame {
     enum frame_type type;
     struct hello hello;
-    uint64_t code; /* bye, joined: status */
+    uint64_t code; /* bye; joined: status; keep: level */
     const char *reason;
     size_t reason_size;
     uint64_t sequence; /* publish: of the first; ack: the next expected */
     uint64_t ttl_ms;   /* decline */
     const uint8_t *items;
     size_t items_size;
-    uint32_t item_count; /* join, leave, joined, invite, decline, keep, unkeep: names; publish: publications; gossip:
+    uint32_t item_count; /* join, leave, joined, invite, decline, keep: names; publish: publications; gossip:
                             packets */
 };
 
@@ -124,7 +130,7 @@ void frame_write_bye(struct frame_out *out, enum bye_code code, const char *reas
 void frame_write_ack(struct frame_out *out, uint64_t expected);
 void frame_write_plain(struct frame_out *out, enum frame_type type); /* synced, ping, pong */
 
-/* join, leave, joined (number: its status), invite, decline (number: its ttl_ms) */
+/* join, leave, joined (number: its status), invite, decline (number: its ttl_ms), keep (number: its level) */
 void frame_begin_names(struct frame_out *out, enum frame_type type, uint64_t number);
 void frame_add_name(struct frame_out *out, const char *text, size_t size);
 

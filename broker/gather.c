@@ -126,11 +126,12 @@ void gather_write(const struct gather *gather, struct route *route) {
         const struct gathered *met = &gather->met[i];
         struct receiver *receiver = &route->receivers[count++];
         *receiver = (struct receiver){.subscriber = met->subscriber,
-                                      .qos = met->subscriber->kind == SUBSCRIBER_SESSION ? met->qos : 2,
+                                      .qos = met->subscriber->kind == SUBSCRIBER_SHARE ? 2 : met->qos,
                                       .scope = met->no_local ? RECEIVES_OTHERS : RECEIVES_ALL,
                                       .retain_as_published = met->retain};
         write_identifiers(gather, met, route, &identifiers, receiver);
         if (receiver->qos > route->qos) route->qos = receiver->qos;
+        if (met->subscriber->kind == SUBSCRIBER_PEER) route->qos = 2;
         if (!is_split(met)) continue;
         receiver = &route->receivers[count++];
         *receiver = (struct receiver){.subscriber = met->subscriber,

@@ -1,5 +1,6 @@
 #include "broker/group.h"
 
+#include "broker/kept.h"
 #include "broker/replay.h"
 #include "broker/topic.h"
 
@@ -9,8 +10,9 @@
 /* A filter that a peer joined here. */
 struct join {
     struct named named;
-    bool stale; /* from an earlier link, not said again yet */
-    bool kept;  /* while the peer is away: a session there that outlives its connection asked for it */
+    bool stale;            /* from an earlier link, not said again yet */
+    enum keep_level level; /* for how long it is kept while the peer is away */
+    enum keep_level said;  /* on this link, so far */
 };
 
 /* With more joins than this a snapshot may repeat what an earlier one had: harmless, and cheaper than looking. */
@@ -75,11 +77,53 @@ static bool has_room(const struct peer *peer, const char *filter, size_t size) {
     return peer->joins.count < PEER_JOINS_MAX && peer->join_bytes + cost_of(filter, size) <= PEER_JOIN_BYTES_MAX;
 }
 
+static struct join *join_find(const struct peer *peer, const char *filter, size_t size) {
+    return (struct join *)(void *)names_find(&peer->joins, filter, size);
+}
+
+/* Into the tree, or at another level than before: with a QoS above 0 if it is kept (route.c). */
+static enum subs_result enter(struct federation *federation, struct peer *peer, const struct join *join) {
+    const struct subscription subscription = {.qos = join->level == KEEP_NOT ? 0 : 2, .retain_as_published = true};
+    return subs_add(federation->subs, join->named.text, join->named.size, &peer->subscriber, &subscription);
+}
+
+static void set_level(struct federation *federation, struct peer *peer, struct join *join, enum keep_level level) {
+    enum keep_level before = join->level;
+    if (level == before) return;
+    join->level = level;
+    if ((level == KEEP_NOT) != (before == KEEP_NOT) && enter(federation, peer, join) < 0) {
+        join->level = before;
+        return;
+    }
+    if (level == KEEP_NOT)
+        kept_leave(federation, peer, join->named.text, join->named.size);
+    else
+        kept_join(federation, peer, join->named.text, join->named.size, level);
+}
+
+/* NULL when memory is short. */
+static struct join *join_new(struct federation *federation, struct peer *peer, const char *filter, size_t size,
+                             enum keep_level level) {
+    struct join *join = named_new(sizeof *join, filter, size);
+    if (!join) return NULL;
+    join->level = level;
+    if (names_add(&peer->joins, &join->named)) {
+        free(join);
+        return NULL;
+    }
+    if (enter(federation, peer, join) < 0) {
+        names_remove(&peer->joins, &join->named);
+        free(join);
+        return NULL;
+    }
+    peer->join_bytes += cost_of(filter, size);
+    return join;
+}
+
 enum group_result group_join(struct federation *federation, struct peer *peer, const char *filter, size_t size) {
-    static const struct subscription subscription = {.qos = 2, .retain_as_published = true};
-    struct join *join = (struct join *)(void *)names_find(&peer->joins, filter, size);
+    struct join *join = join_find(peer, filter, size);
     if (join) {
-        join->kept = join->kept && !join->stale; /* it is said anew too */
+        if (join->stale && peer->stale_ms != UINT64_MAX) set_level(federation, peer, join, KEEP_NOT);
         join->stale = false;
         return peer->snapshot_lost ? send_snapshot(federation, peer, filter, size) : GROUP_OK;
     }
@@ -88,22 +132,11 @@ enum group_result group_join(struct federation *federation, struct peer *peer, c
     enum group_result result = send_snapshot(federation, peer, filter, size);
     if (result != GROUP_OK) return result;
     if (replay_joined(federation, peer, filter, size) == OUTBOX_NO_MEMORY) return GROUP_NO_MEMORY;
-    join = named_new(sizeof *join, filter, size);
-    if (!join) return GROUP_NO_MEMORY;
-    if (names_add(&peer->joins, &join->named)) {
-        free(join);
-        return GROUP_NO_MEMORY;
-    }
-    if (subs_add(federation->subs, filter, size, &peer->subscriber, &subscription) < 0) {
-        names_remove(&peer->joins, &join->named);
-        free(join);
-        return GROUP_NO_MEMORY;
-    }
-    peer->join_bytes += cost_of(filter, size);
-    return GROUP_OK;
+    return join_new(federation, peer, filter, size, KEEP_NOT) ? GROUP_OK : GROUP_NO_MEMORY;
 }
 
 static void drop(struct federation *federation, struct peer *peer, struct join *join) {
+    if (join->level != KEEP_NOT) kept_leave(federation, peer, join->named.text, join->named.size);
     subs_remove(federation->subs, join->named.text, join->named.size, &peer->subscriber);
     peer->join_bytes -= cost_of(join->named.text, join->named.size);
     names_remove(&peer->joins, &join->named);
@@ -111,50 +144,48 @@ static void drop(struct federation *federation, struct peer *peer, struct join *
     federation->generation++;
 }
 
-void group_keep(struct peer *peer, const char *filter, size_t size, bool kept) {
-    struct join *join = (struct join *)(void *)names_find(&peer->joins, filter, size);
-    if (join) join->kept = kept;
+void group_keep(struct federation *federation, struct peer *peer, const char *filter, size_t size,
+                enum keep_level level) {
+    struct join *join = join_find(peer, filter, size);
+    if (!join) return;
+    join->said = level;
+    set_level(federation, peer, join, level);
 }
 
 void group_leave(struct federation *federation, struct peer *peer, const char *filter, size_t size) {
-    struct join *join = (struct join *)(void *)names_find(&peer->joins, filter, size);
+    struct join *join = join_find(peer, filter, size);
     if (join) drop(federation, peer, join);
 }
 
-void group_stale(struct federation *federation, struct peer *peer) {
-    (void)federation;
-    for (struct named *named = peer->joins.first; named; named = named->next)
-        ((struct join *)(void *)named)->stale = true;
+void group_stale(struct peer *peer) {
+    for (struct named *named = peer->joins.first; named; named = named->next) {
+        struct join *join = (struct join *)(void *)named;
+        join->stale = true;
+        join->said = KEEP_NOT;
+    }
 }
 
-static bool is_unkept(const struct join *join) {
-    return !join->kept;
-}
-
-static bool is_stale(const struct join *join) {
-    return join->stale;
-}
-
-static bool is_stale_and_unkept(const struct join *join) {
-    return join->stale && !join->kept;
-}
-
-static void drop_all(struct federation *federation, struct peer *peer, bool (*ends)(const struct join *join)) {
+/* Drops those, or those alone that are stale, that are kept for less than this level. */
+static void drop_below(struct federation *federation, struct peer *peer, bool stale, unsigned level) {
     struct named *next;
     for (struct named *named = peer->joins.first; named; named = next) {
         next = named->next;
         struct join *join = (struct join *)(void *)named;
-        if (ends(join)) drop(federation, peer, join);
+        if (join->level < level && (join->stale || !stale)) drop(federation, peer, join);
     }
 }
 
 void group_synced(struct federation *federation, struct peer *peer) {
-    drop_all(federation, peer, is_stale_and_unkept);
+    drop_below(federation, peer, true, KEEP_RUN);
+    for (struct named *named = peer->joins.first; named; named = named->next) {
+        struct join *join = (struct join *)(void *)named;
+        if (!join->stale) set_level(federation, peer, join, join->said);
+    }
     peer->snapshot_lost = false;
 }
 
 void group_end_stale(struct federation *federation, struct peer *peer) {
-    drop_all(federation, peer, is_stale);
+    drop_below(federation, peer, true, KEEP_LASTING + 1);
 }
 
 struct meeting {
@@ -174,8 +205,23 @@ bool group_matches(const struct federation *federation, const struct peer *peer,
     return meeting.met;
 }
 
-void group_lapse(struct federation *federation, struct peer *peer) {
-    drop_all(federation, peer, is_unkept);
+void group_lapse(struct federation *federation, struct peer *peer, enum keep_level level) {
+    drop_below(federation, peer, false, level);
+}
+
+int group_restore(struct federation *federation, struct peer *peer, const char *filter, size_t size,
+                  enum keep_level level) {
+    if (join_find(peer, filter, size) || !has_room(peer, filter, size)) return 1;
+    struct join *join = join_new(federation, peer, filter, size, level);
+    if (join) join->stale = true;
+    return join ? 0 : -1;
+}
+
+void group_dump(struct federation *federation, struct peer *peer) {
+    for (struct named *named = peer->joins.first; named; named = named->next) {
+        const struct join *join = (const struct join *)(const void *)named;
+        if (join->level != KEEP_NOT) kept_join(federation, peer, named->text, named->size, join->level);
+    }
 }
 
 void group_clear(struct federation *federation, struct peer *peer) {

@@ -11,18 +11,25 @@ enum group_result group_join(struct federation *federation, struct peer *peer, c
 /* What to answer to a join after group_join(). */
 enum joined_status group_status(const struct federation *federation, const struct peer *peer, const char *filter,
                                 size_t size);
-/* The join is kept while the peer is away, or no longer. One that is not there stays so. */
-void group_keep(struct peer *peer, const char *filter, size_t size, bool kept);
+/* For how long the join is kept while the peer is away. One that is not there stays so. */
+void group_keep(struct federation *federation, struct peer *peer, const char *filter, size_t size,
+                enum keep_level level);
 void group_leave(struct federation *federation, struct peer *peer, const char *filter, size_t size);
-/* A new link: all joins have to be said again, then group_synced() drops those that were not; those that were kept only
- * when group_end_stale() is called, as a peer that was away may first have to hear what is published here. */
-void group_stale(struct federation *federation, struct peer *peer);
+/* A new link: all joins have to be said again, with their levels, then group_synced() drops those that were not; those
+ * that were kept only when group_end_stale() is called, as a peer that was away may first have to hear what is
+ * published here. */
+void group_stale(struct peer *peer);
 void group_synced(struct federation *federation, struct peer *peer);
 void group_end_stale(struct federation *federation, struct peer *peer);
 /* Some join of the peer matches the topic. */
 bool group_matches(const struct federation *federation, const struct peer *peer, const char *topic, size_t size);
-/* The peer is away: joins that are not kept end. */
-void group_lapse(struct federation *federation, struct peer *peer);
+/* Joins that are kept for less than this level end: the peer is away (KEEP_RUN), or has begun anew (KEEP_LASTING). */
+void group_lapse(struct federation *federation, struct peer *peer, enum keep_level level);
+/* One that was kept by an earlier run. 1 if it is there already or there is no room, -1 when memory is short. */
+int group_restore(struct federation *federation, struct peer *peer, const char *filter, size_t size,
+                  enum keep_level level);
+/* Those that are kept, for a journal that begins anew. */
+void group_dump(struct federation *federation, struct peer *peer);
 void group_clear(struct federation *federation, struct peer *peer);
 
 #endif

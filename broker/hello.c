@@ -25,13 +25,15 @@ static bool ours_is_on_its_way(const struct federation *federation, const struct
     return ours->state == LINK_HANDSHAKE || ours->deadline_ms > federation->now_ms + LINK_DIAL_MS - LINK_YIELD_MS;
 }
 
-/* Compares numbers with the peer's: what it has, and where its own begin. False if it claims more than was sent. */
-static bool agree_on_numbers(struct peer *peer, const struct hello *hello) {
-    /* By the stream alone: it is another one in every run, and goes on when a running broker raises its epoch. */
-    if (hello->seen_stream == peer->stream && !outbox_acknowledge(&peer->outbox, hello->expected)) return false;
+/* Compares numbers with the peer's: what it has, and where its own begin. False if it has seen more than we know of:
+ * then ours begin anew. */
+static bool agree_on_numbers(struct federation *federation, struct peer *peer, const struct hello *hello) {
+    /* By the stream alone: it goes on when a running broker raises its epoch. */
+    bool agreed = hello->seen_stream != peer->stream || outbox_acknowledge(&peer->outbox, hello->expected);
+    if (!agreed) kept_begin_stream(federation, peer);
     outbox_rewind(&peer->outbox);
     taken_begin(&peer->taken, hello->epoch, hello->stream, hello->first);
-    return true;
+    return agreed;
 }
 
 static void come_up(struct federation *federation, struct link *link, struct peer *peer, const struct hello *hello,
@@ -50,7 +52,7 @@ static void come_up(struct federation *federation, struct link *link, struct pee
     link_news_up(federation, peer);
     link_note(federation, BROKER_NOTE_INFO, link, "up", "");
     peer_linked(federation, peer);
-    group_stale(federation, peer);
+    group_stale(peer);
     interest_sync(federation, peer);
     if (peer->link == link) sender_plain(federation, link, FRAME_SYNCED);
     if (peer->link == link) replay_sync(federation, peer);
@@ -135,8 +137,10 @@ void link_on_hello(struct federation *federation, struct link *link, const struc
         peer->link = link; /* so that the end of the other is no loss of the link */
         link_end(federation, other, BYE_DUPLICATE, "another link goes on");
     }
-    if (!agree_on_numbers(peer, hello)) {
-        link_malformed(federation, link, "acknowledges publications that were not sent");
+    if (!agree_on_numbers(federation, peer, hello) && link->dialled) {
+        link_note(federation, BROKER_NOTE_WARNING, link, "begins anew",
+                  "it has publications of this broker that are not on the disk here");
+        link_end(federation, link, BYE_CLOSING, "the numbering of publications begins anew");
         return;
     }
     if (!link->dialled) sender_hello(federation, link);

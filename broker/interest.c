@@ -41,6 +41,19 @@ static void say(struct federation *federation, const struct interest *interest, 
     if (peer->link) sender_name(federation, peer->link, type, 0, interest->row.named.text, interest->row.named.size);
 }
 
+/* The longest that any of its subscriptions asks for. What nobody has any more stays as it was while it lingers. */
+static enum keep_level level_of(const struct interest *interest) {
+    if (interest->count == 0) return interest->level;
+    if (interest->kept[KEEP_LASTING] > 0) return KEEP_LASTING;
+    return interest->kept[KEEP_RUN] > 0 ? KEEP_RUN : KEEP_NOT;
+}
+
+static void say_level(struct federation *federation, const struct interest *interest, struct peer *peer) {
+    if (peer->link)
+        sender_name(federation, peer->link, FRAME_KEEP, interest->level, interest->row.named.text,
+                    interest->row.named.size);
+}
+
 static void join(struct federation *federation, struct interest *interest, struct peer *peer, struct want *want) {
     if (!peer->link) {
         peer_want_link(federation, peer);
@@ -48,7 +61,7 @@ static void join(struct federation *federation, struct interest *interest, struc
     }
     want_set(federation, interest, peer, want, WANT_SENT);
     say(federation, interest, peer, FRAME_JOIN);
-    if (interest->kept > 0) say(federation, interest, peer, FRAME_KEEP);
+    if (interest->level != KEEP_NOT) say_level(federation, interest, peer);
 }
 
 /* Without memory the join is not made; the publisher's invite asks again with each publication. */
@@ -116,16 +129,18 @@ int interest_add(struct federation *federation, const char *filter, size_t size)
     return 0;
 }
 
-void interest_keep(struct federation *federation, const char *filter, size_t size, bool keeps) {
+void interest_keep(struct federation *federation, const char *filter, size_t size, enum keep_level before,
+                   enum keep_level level) {
     struct interest *interest = interest_find(federation, filter, size);
     if (!interest) return; /* memory was short */
-    bool was_kept = interest->kept > 0;
-    interest->kept = keeps ? interest->kept + 1 : interest->kept - 1;
-    if (was_kept == (interest->kept > 0)) return;
+    if (before != KEEP_NOT) interest->kept[before]--;
+    if (level != KEEP_NOT) interest->kept[level]++;
+    if (interest->level == level_of(interest)) return;
+    interest->level = level_of(interest);
     for (uint16_t i = 0; i < interest->want_count; i++) {
         const struct want *want = &interest->wants[i];
         if (want->state == WANT_SENT || want->state == WANT_JOINED)
-            say(federation, interest, federation->peers[want->peer], keeps ? FRAME_KEEP : FRAME_UNKEEP);
+            say_level(federation, interest, federation->peers[want->peer]);
     }
 }
 
@@ -213,19 +228,19 @@ void interest_joined(struct federation *federation, struct peer *peer, const cha
         want_set(federation, interest, peer, want, status == JOINED_YES ? WANT_JOINED : WANT_REFUSED);
 }
 
-/* Those of all interests at the peer, or those alone that are kept, in frames of this type. */
-static void say_all(struct federation *federation, struct peer *peer, enum frame_type type) {
+/* Those of all interests at the peer: joins; or, of those that are kept at this level, that they are. */
+static void say_all(struct federation *federation, struct peer *peer, enum frame_type type, enum keep_level level) {
     struct link *link = peer->link;
     struct frame_out *out = NULL;
     for (struct named *named = federation->interests.first; named && peer->link == link; named = named->next) {
         struct interest *interest = (struct interest *)(void *)named;
         struct want *want = want_find(interest, peer);
-        if (!want || (type == FRAME_KEEP && interest->kept == 0)) continue;
+        if (!want || (type == FRAME_KEEP && interest->level != level)) continue;
         if (out && out->size >= federation->limits.link_frame_bytes) {
             sender_end(federation, link, 0);
             out = NULL;
         }
-        if (!out) out = sender_begin(link, type, 0);
+        if (!out) out = sender_begin(link, type, level);
         frame_add_name(out, named->text, named->size);
         if (type == FRAME_JOIN) want_set(federation, interest, peer, want, WANT_SENT);
     }
@@ -234,8 +249,9 @@ static void say_all(struct federation *federation, struct peer *peer, enum frame
 
 void interest_sync(struct federation *federation, struct peer *peer) {
     struct link *link = peer->link;
-    say_all(federation, peer, FRAME_JOIN);
-    if (peer->link == link) say_all(federation, peer, FRAME_KEEP);
+    say_all(federation, peer, FRAME_JOIN, KEEP_NOT);
+    if (peer->link == link) say_all(federation, peer, FRAME_KEEP, KEEP_RUN);
+    if (peer->link == link) say_all(federation, peer, FRAME_KEEP, KEEP_LASTING);
 }
 
 void interest_void(struct federation *federation, struct peer *peer) {

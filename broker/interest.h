@@ -16,7 +16,8 @@ struct interest {
     struct row row;
     struct subscriber subscriber; /* in federation.interest_tree */
     uint64_t count;
-    uint64_t kept; /* of them, those of federation_keeps() */
+    uint64_t kept[KEEP_LASTING + 1]; /* of them, those at each level; of KEEP_NOT it is not counted */
+    enum keep_level level;           /* as peers are told it */
     struct timer linger;
     struct want *wants;
     uint16_t want_count, want_capacity;
@@ -31,7 +32,8 @@ static inline bool want_is_missing(const struct want *want) {
 }
 
 int interest_add(struct federation *federation, const char *filter, size_t size);
-void interest_keep(struct federation *federation, const char *filter, size_t size, bool keeps);
+void interest_keep(struct federation *federation, const char *filter, size_t size, enum keep_level before,
+                   enum keep_level level);
 void interest_drop(struct federation *federation, const char *filter, size_t size);
 /* A newpub row of the peer appeared: joins what intersects it. */
 void interest_advert(struct federation *federation, struct peer *peer, const char *filter, size_t size);

@@ -92,7 +92,7 @@ void link_on_bye(struct federation *federation, struct link *link, const struct 
 
 /* ---- sender.c ---- */
 
-/* The store is further than before, or fails: what waited for it is acknowledged. */
+/* The store is further than before, or fails: what waited for it is acknowledged or sent. */
 void senders_durable(struct federation *federation);
 /* The link has something to send: names it to the caller. NULL is fine. */
 void link_wake(struct federation *federation, struct link *link);
@@ -108,7 +108,8 @@ void sender_bye(struct federation *federation, struct link *link, enum bye_code 
 void sender_drop_controls(struct link *link);
 /* The next frame into link->out; false when there is none. */
 bool sender_next(struct federation *federation, struct link *link);
-/* A publication for the peer of QoS and limits as they are: queued, or dropped and counted. */
-enum outbox_result sender_publish(struct federation *federation, struct peer *peer, struct message *message);
+/* A publication for the peer of QoS and limits as they are: queued, or dropped and counted. kept: it outlives a crash.
+ */
+enum outbox_result sender_publish(struct federation *federation, struct peer *peer, struct message *message, bool kept);
 
 #endif

@@ -34,7 +34,7 @@ struct message {
     uint64_t publisher;        /* number of the local session that published, 0 if it came from a peer (no local) */
     struct stamp stamp;        /* set for retained messages, zero otherwise */
     uint64_t number;           /* in the journal, while durable queues hold it; else 0 */
-    uint32_t durable_count;    /* queue entries of durable sessions that hold it */
+    uint32_t durable_count;    /* queue entries of durable sessions, and outbox entries in the journal, that hold it */
     uint32_t holder_count;     /* queue entries of all sessions that hold it */
 };
 

@@ -3,28 +3,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-void outbox_init(struct outbox *outbox) {
+/* Places that a restart may leave empty between two that are not. */
+enum { GAP_MAX = 1 << 20 };
+
+void outbox_init(struct outbox *outbox, outbox_on_done *on_done, void *context) {
     memset(outbox, 0, sizeof *outbox);
+    outbox->on_done = on_done;
+    outbox->context = context;
     outbox->base = outbox->next = outbox->highest = outbox->end = 1;
 }
 
-static struct outbox_entry *entry_at(const struct outbox *outbox, uint64_t sequence) {
+struct outbox_entry *outbox_entry(const struct outbox *outbox, uint64_t sequence) {
     return &outbox->ring[sequence & (outbox->capacity - 1)];
 }
 
-void outbox_give_up(struct outbox *outbox, struct outbox_entry *entry) {
+static void empty(struct outbox *outbox, struct outbox_entry *entry) {
     if (!entry->message) return;
     *(entry->snapshot ? &outbox->snapshot_bytes : &outbox->bytes) -= message_cost(entry->message);
     message_unref(entry->message);
     entry->message = NULL;
+    outbox->messages--;
+}
+
+void outbox_give_up(struct outbox *outbox, uint64_t sequence) {
+    outbox->on_done(outbox->context, sequence, sequence + 1);
+    empty(outbox, outbox_entry(outbox, sequence));
 }
 
 uint64_t outbox_clear(struct outbox *outbox) {
     uint64_t dropped = 0;
+    outbox->on_done(outbox->context, outbox->base, outbox->end);
     for (uint64_t sequence = outbox->base; sequence < outbox->end; sequence++) {
-        struct outbox_entry *entry = entry_at(outbox, sequence);
+        struct outbox_entry *entry = outbox_entry(outbox, sequence);
         if (entry->message) dropped++;
-        outbox_give_up(outbox, entry);
+        empty(outbox, entry);
     }
     free(outbox->ring);
     outbox->ring = NULL;
@@ -44,7 +56,7 @@ static int make_room(struct outbox *outbox) {
     struct outbox_entry *ring = malloc(capacity * sizeof *ring);
     if (!ring) return -1;
     for (uint64_t sequence = outbox->base; sequence < outbox->end; sequence++)
-        ring[sequence & (capacity - 1)] = *entry_at(outbox, sequence);
+        ring[sequence & (capacity - 1)] = *outbox_entry(outbox, sequence);
     free(outbox->ring);
     outbox->ring = ring;
     outbox->capacity = capacity;
@@ -60,13 +72,37 @@ enum outbox_result outbox_put(struct outbox *outbox, struct message *message, bo
     if (make_room(outbox)) return OUTBOX_NO_MEMORY;
     struct message *held = message_ref(message);
     if (!held) return OUTBOX_NO_MEMORY;
-    *entry_at(outbox, outbox->end++) = (struct outbox_entry){.message = held, .snapshot = snapshot};
+    *outbox_entry(outbox, outbox->end++) = (struct outbox_entry){.message = held, .snapshot = snapshot};
     *(snapshot ? &outbox->snapshot_bytes : &outbox->bytes) += cost;
+    outbox->messages++;
     return OUTBOX_OK;
 }
 
+int outbox_skip_to(struct outbox *outbox, uint64_t sequence) {
+    if (sequence <= outbox->end) return 0;
+    if (outbox_count(outbox) == 0) {
+        outbox->base = outbox->next = outbox->highest = outbox->end = sequence;
+        return 0;
+    }
+    if (sequence - outbox->end > GAP_MAX) return 1;
+    while (outbox->end < sequence) {
+        if (make_room(outbox)) return -1;
+        *outbox_entry(outbox, outbox->end++) = (struct outbox_entry){0};
+    }
+    outbox->highest = outbox->end;
+    return 0;
+}
+
+enum outbox_result outbox_put_back(struct outbox *outbox, struct message *message, uint64_t sequence) {
+    int result = sequence < outbox->end ? 1 : outbox_skip_to(outbox, sequence);
+    if (result != 0) return result < 0 ? OUTBOX_NO_MEMORY : OUTBOX_FULL;
+    enum outbox_result put = outbox_put(outbox, message, false, UINT64_MAX / 2);
+    outbox->highest = outbox->end;
+    return put;
+}
+
 struct outbox_entry *outbox_peek(const struct outbox *outbox) {
-    return outbox->next < outbox->end ? entry_at(outbox, outbox->next) : NULL;
+    return outbox->next < outbox->end ? outbox_entry(outbox, outbox->next) : NULL;
 }
 
 void outbox_sent(struct outbox *outbox) {
@@ -75,8 +111,9 @@ void outbox_sent(struct outbox *outbox) {
 
 bool outbox_acknowledge(struct outbox *outbox, uint64_t expected) {
     if (expected > outbox->highest) return false;
+    if (expected > outbox->base) outbox->on_done(outbox->context, outbox->base, expected);
     while (outbox->base < expected)
-        outbox_give_up(outbox, entry_at(outbox, outbox->base++));
+        empty(outbox, outbox_entry(outbox, outbox->base++));
     if (outbox->next < outbox->base) outbox->next = outbox->base;
     return true;
 }
@@ -88,10 +125,10 @@ void outbox_rewind(struct outbox *outbox) {
 uint64_t outbox_forget_sent_qos0(struct outbox *outbox) {
     uint64_t forgotten = 0;
     for (uint64_t sequence = outbox->base; sequence < outbox->highest; sequence++) {
-        struct outbox_entry *entry = entry_at(outbox, sequence);
+        struct outbox_entry *entry = outbox_entry(outbox, sequence);
         if (!entry->message || entry->message->qos > 0 || entry->message->retain) continue;
         forgotten++;
-        outbox_give_up(outbox, entry);
+        empty(outbox, entry);
     }
     return forgotten;
 }
@@ -99,10 +136,10 @@ uint64_t outbox_forget_sent_qos0(struct outbox *outbox) {
 uint64_t outbox_prune(struct outbox *outbox, outbox_keeps *keeps, void *context) {
     uint64_t dropped = 0;
     for (uint64_t sequence = outbox->base; sequence < outbox->end; sequence++) {
-        struct outbox_entry *entry = entry_at(outbox, sequence);
+        struct outbox_entry *entry = outbox_entry(outbox, sequence);
         if (!entry->message || keeps(context, entry)) continue;
         dropped += !entry->snapshot;
-        outbox_give_up(outbox, entry);
+        outbox_give_up(outbox, sequence);
     }
     return dropped;
 }

@@ -200,12 +200,13 @@ static uint64_t dropped(const struct link_info *info) {
     return sum;
 }
 
-/* Something was sent to it, came from it, or was kept from it. */
-static bool has_counts(const struct link_info *info) {
+/* Something was sent to it, came from it, was kept from it, or is kept for it. */
+static bool has_history(const struct peer *peer) {
+    const struct link_info *info = &peer->totals;
     uint64_t sum = info->frames_sent + info->frames_received + info->subacks_unconfirmed + dropped(info);
     for (int why = 0; why < GIVEN_UP_COUNT; why++)
         sum += info->given_up[why];
-    return sum > 0;
+    return sum > 0 || peer->kept.is_recorded;
 }
 
 bool broker_link_at(const struct broker *broker, size_t index, struct link_info *info) {
@@ -213,7 +214,7 @@ bool broker_link_at(const struct broker *broker, size_t index, struct link_info 
     for (size_t i = 0; i < federation->peer_count; i++) {
         const struct peer *peer = federation->peers[i];
         const struct link *link = peer ? (peer->link ? peer->link : peer->attempt) : NULL;
-        if (!peer || (!link && !has_counts(&peer->totals)) || index-- > 0) continue;
+        if (!peer || !(link || has_history(peer)) || index-- > 0) continue;
         *info = peer->totals;
         info->dropped = dropped(&peer->totals);
         info->peer = peer->id;
@@ -224,7 +225,7 @@ bool broker_link_at(const struct broker *broker, size_t index, struct link_info 
         info->joined_here = (uint32_t)peer->joins.count;
         info->joined_there = peer->want_joined;
         info->kept = federation->now_ms < peer->keep_until_ms;
-        info->outbox_messages = outbox_count(&peer->outbox);
+        info->outbox_messages = peer->outbox.messages;
         info->outbox_bytes = peer->outbox.bytes + peer->outbox.snapshot_bytes;
         return true;
     }

@@ -62,6 +62,7 @@ struct peer *peers_make(struct federation *federation, const struct peer_id *id)
     peer->subscriber.kind = SUBSCRIBER_PEER;
     peer->rows.subscriber.kind = SUBSCRIBER_PEER;
     peer->rows.peer = peer;
+    peer->federation = federation;
     peer->index = (uint16_t)index;
     peer->id = *id;
     peer->joins_void_ms = peer->review_ms = peer->replay_ms = UINT64_MAX;
@@ -79,10 +80,20 @@ struct peer *peers_make(struct federation *federation, const struct peer_id *id)
     names_init(&peer->newsub, seed);
     names_init(&peer->joins, seed);
     names_init(&peer->invites, seed);
-    outbox_init(&peer->outbox);
+    outbox_init(&peer->outbox, kept_done, peer);
     federation->peers[index] = peer;
     if (index == federation->peer_count) federation->peer_count++;
     return peer;
+}
+
+int peers_restore(struct federation *federation, const uint8_t id[16], struct peer **peer) {
+    struct peer_id known;
+    memcpy(known.bytes, id, sizeof known.bytes);
+    *peer = peers_find(federation, &known);
+    if (*peer) return 0;
+    if (federation->peer_count >= federation->limits.peers_max) return 1;
+    *peer = peers_make(federation, &known);
+    return *peer ? 0 : -1;
 }
 
 static void clear_rows(struct federation *federation, struct peer *peer) {
@@ -107,11 +118,19 @@ static void lapse(struct federation *federation, struct peer *peer) {
     peer->stale_ms = peer->lapse_ms = UINT64_MAX;
     group_clear(federation, peer);
     ledger_dropped(federation, peer, LINK_AT_QUEUE_AGE, outbox_clear(&peer->outbox));
+    kept_end(federation, peer);
 }
 
 static void keep_for_now(struct federation *federation, struct peer *peer) {
-    if (peer->lapse_ms == UINT64_MAX)
-        peer->lapse_ms = federation->now_ms + federation->limits.link_queue_age_h * 3600000ull;
+    if (peer->lapse_ms != UINT64_MAX) return;
+    peer->lapse_ms = federation->now_ms + federation->limits.link_queue_age_h * 3600000ull;
+    kept_peer(federation, peer);
+}
+
+void peer_keep_until(struct federation *federation, struct peer *peer, uint64_t lapse_ms) {
+    keep_for_now(federation, peer);
+    if (lapse_ms < peer->lapse_ms) peer->lapse_ms = lapse_ms;
+    peer_set_timer(federation, peer);
 }
 
 /* QoS 0 is not, nor are snapshots: what is retained is shown when the peer is back. */
@@ -126,7 +145,7 @@ static bool is_to_be_kept(void *context, const struct outbox_entry *entry) {
 static void forget(struct federation *federation, struct peer *peer) {
     clear_rows(federation, peer);
     interest_forget(federation, peer);
-    group_lapse(federation, peer);
+    group_lapse(federation, peer, KEEP_RUN);
     replay_clear(federation, peer);
     ledger_given_up(peer, GIVEN_UP_AWAY, outbox_prune(&peer->outbox, is_to_be_kept, peer));
     peer->known_sequence = 0;
@@ -181,12 +200,14 @@ static bool is_waited_for(void *context, const struct outbox_entry *entry) {
 }
 
 void peer_restarted(struct federation *federation, struct peer *peer, uint64_t epoch) {
-    bool first_time = peer->epoch == 0;
+    uint64_t known = peer->epoch != 0 ? peer->epoch : peer->kept.run;
     peer->epoch = epoch;
-    if (first_time) return;
+    peer->kept.run = 0;
+    if (known == 0 || known == epoch) return;
+    kept_peer(federation, peer);
     if (peer->link && peer->link->peer_epoch < epoch)
         link_end(federation, peer->link, BYE_EPOCH, "a later run of yours is known here");
-    group_lapse(federation, peer);
+    group_lapse(federation, peer, KEEP_LASTING);
     interest_void(federation, peer);
     uint64_t unwanted = outbox_forget_sent_qos0(&peer->outbox);
     /* Sessions that ended with its earlier run wait no more, and those of the new one asked later. */
@@ -312,7 +333,7 @@ void peers_tick(struct federation *federation) {
         struct peer *peer = (struct peer *)(void *)((char *)timer - offsetof(struct peer, timer));
         if (peer->joins_void_ms <= federation->now_ms) {
             peer->joins_void_ms = UINT64_MAX;
-            group_lapse(federation, peer);
+            group_lapse(federation, peer, KEEP_RUN);
             interest_void(federation, peer);
         }
         if (peer->stale_ms <= federation->now_ms) {
@@ -332,6 +353,7 @@ void peers_tick(struct federation *federation) {
 
 void peer_linked(struct federation *federation, struct peer *peer) {
     peer->joins_void_ms = peer->stale_ms = peer->lapse_ms = UINT64_MAX;
+    kept_peer(federation, peer);
     peer_set_timer(federation, peer);
 }
 

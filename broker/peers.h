@@ -17,8 +17,8 @@
 #define BROKER_PEERS_H
 
 #include "broker/federation.h"
-#include "broker/frames.h"
 #include "broker/gaps.h"
+#include "broker/kept.h"
 #include "broker/link_news.h"
 #include "broker/names.h"
 #include "broker/outbox.h"
@@ -72,7 +72,8 @@ struct peer_rows {
 
 struct peer {
     struct subscriber subscriber; /* in the broker's tree: what it joined here */
-    struct peer_rows rows;        /* in federation.peer_rows: its newsub rows; in newpub_tree: the others */
+    struct federation *federation;
+    struct peer_rows rows; /* in federation.peer_rows: its newsub rows; in newpub_tree: the others */
     uint16_t index;
     struct peer_id id;
     char name[64];
@@ -100,9 +101,10 @@ struct peer {
     uint64_t replay_ms; /* holds or invites may be over then */
     struct names invites;
     bool snapshot_lost; /* a retained publication was dropped: kept joins need their snapshot again */
-    /* sending; sender.c, hello.c */
+    /* sending; sender.c, hello.c, kept.c */
     struct outbox outbox;
     uint64_t stream;
+    struct kept kept;
     struct taken taken;      /* receiving; hello.c, receive.c */
     struct link *link;       /* the one in use */
     struct link *attempt;    /* dialled and not yet up */
@@ -194,6 +196,8 @@ bool federation_filter_is_local(const struct federation *federation, const char 
 struct peer *peers_find(const struct federation *federation, const struct peer_id *id);
 /* Finds it or makes it; NULL when peers_max are alive or linked, or memory is short. */
 struct peer *peers_make(struct federation *federation, const struct peer_id *id);
+/* The same for one that an earlier run knew. 1 if there are too many, -1 when memory is short. */
+int peers_restore(struct federation *federation, const uint8_t id[16], struct peer **peer);
 void peer_free(struct federation *federation, struct peer *peer);
 void peer_alive(struct federation *federation, struct peer *peer, const char *name, uint64_t epoch);
 /* A later run of the same peer: joins on both sides are void. */
@@ -213,6 +217,8 @@ void peer_set_timer(struct federation *federation, struct peer *peer);
 void peers_tick(struct federation *federation);
 /* No link, and none is to be expected soon: what is kept for it is all that waits. */
 bool peer_is_away(const struct peer *peer);
+/* It was away when an earlier run ended: what is kept for it ends then, or earlier. */
+void peer_keep_until(struct federation *federation, struct peer *peer, uint64_t lapse_ms);
 /* It has said all its joins again. */
 void peer_synced(struct federation *federation, struct peer *peer);
 /* Its link is up; its link is lost. */

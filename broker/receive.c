@@ -43,11 +43,12 @@ static void answer_joins(struct federation *federation, struct link *link, struc
     }
 }
 
-static void on_keep(struct link *link, struct frame *frame) {
+static void on_keep(struct federation *federation, struct link *link, struct frame *frame) {
+    enum keep_level level = frame->code < KEEP_LASTING ? (enum keep_level)frame->code : KEEP_LASTING;
     const char *filter;
     size_t size;
     while (frame_next_name(frame, &filter, &size))
-        group_keep(link->peer, filter, size, frame->type == FRAME_KEEP);
+        group_keep(federation, link->peer, filter, size, level);
 }
 
 static void on_join(struct federation *federation, struct link *link, struct frame *frame) {
@@ -267,7 +268,6 @@ void link_on_frame(struct federation *federation, struct link *link, struct fram
     case FRAME_PING: sender_plain(federation, link, FRAME_PONG); break;
     case FRAME_PONG: break;
     case FRAME_GOSSIP: carry_on_frame(federation, link, frame); break;
-    case FRAME_KEEP:
-    case FRAME_UNKEEP: on_keep(link, frame); break;
+    case FRAME_KEEP: on_keep(federation, link, frame); break;
     }
 }

@@ -105,12 +105,16 @@ static void pass_outgoing(struct walk *walk, struct record *record) {
     if (record->identifiers.size % sizeof(uint32_t) != 0) walk->unsound = true;
 }
 
+static void pass_stamp(struct walk *walk, struct record_publication *publication) {
+    pass(walk, &publication->stamp_wall_ms, sizeof publication->stamp_wall_ms);
+    pass(walk, &publication->stamp_count, sizeof publication->stamp_count);
+}
+
 static void pass_retained(struct walk *walk, struct record *record) {
     struct record_publication *publication = &record->publication;
 
     pass_publication(walk, publication);
-    pass(walk, &publication->stamp_wall_ms, sizeof publication->stamp_wall_ms);
-    pass(walk, &publication->stamp_count, sizeof publication->stamp_count);
+    pass_stamp(walk, publication);
     pass(walk, publication->stamp_origin, sizeof publication->stamp_origin);
     pass(walk, &record->publisher, sizeof record->publisher);
 }
@@ -123,6 +127,31 @@ static void pass_taken(struct walk *walk, struct record *record) {
     pass(walk, &record->expected, sizeof record->expected);
 }
 
+static void pass_peer(struct walk *walk, struct record *record) {
+    pass(walk, record->peer, sizeof record->peer);
+    if (record->type == RECORD_PEER_END) return;
+    pass_text(walk, &record->peer_name);
+    pass(walk, &record->peer_epoch, sizeof record->peer_epoch);
+    pass(walk, &record->stream, sizeof record->stream);
+    pass(walk, &record->reserved, sizeof record->reserved);
+    pass(walk, &record->ends_wall_ms, sizeof record->ends_wall_ms);
+}
+
+static void pass_join(struct walk *walk, struct record *record) {
+    pass(walk, record->peer, sizeof record->peer);
+    pass_text(walk, &record->filter);
+    if (record->type == RECORD_JOIN) pass(walk, &record->level, sizeof record->level);
+}
+
+static void pass_outbox(struct walk *walk, struct record *record) {
+    pass(walk, record->peer, sizeof record->peer);
+    pass(walk, &record->sequence, sizeof record->sequence);
+    if (record->type == RECORD_OUTBOX)
+        pass(walk, &record->message, sizeof record->message);
+    else
+        pass(walk, &record->below, sizeof record->below);
+}
+
 static void pass_fields(struct walk *walk, struct record *record) {
     switch (record->type) {
     case RECORD_RESET: break;
@@ -133,6 +162,7 @@ static void pass_fields(struct walk *walk, struct record *record) {
     case RECORD_MESSAGE:
         pass(walk, &record->message, sizeof record->message);
         pass_publication(walk, &record->publication);
+        pass_stamp(walk, &record->publication);
         pass(walk, &record->publisher, sizeof record->publisher);
         break;
     case RECORD_MESSAGE_END: pass(walk, &record->message, sizeof record->message); break;
@@ -149,6 +179,12 @@ static void pass_fields(struct walk *walk, struct record *record) {
     case RECORD_RETAINED_END: pass_text(walk, &record->publication.topic); break;
     case RECORD_TAKEN:
     case RECORD_TAKEN_END: pass_taken(walk, record); break;
+    case RECORD_PEER:
+    case RECORD_PEER_END: pass_peer(walk, record); break;
+    case RECORD_JOIN:
+    case RECORD_JOIN_END: pass_join(walk, record); break;
+    case RECORD_OUTBOX:
+    case RECORD_OUTBOX_END: pass_outbox(walk, record); break;
     }
 }
 

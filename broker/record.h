@@ -33,8 +33,14 @@ enum record_type {
     RECORD_RETAINED_END,     /* publication.topic: neither message nor tombstone */
     RECORD_TAKEN,            /* peer: how far its publications were taken, with what came of them before this record */
     RECORD_TAKEN_END,        /* peer: nobody knows any more */
+    RECORD_PEER,             /* peer: what is kept for it, and the numbering of its outbox, outlive this run */
+    RECORD_PEER_END,         /* peer: that with its joins and its outbox */
+    RECORD_JOIN,             /* peer, filter: a join that is kept, new or at another level */
+    RECORD_JOIN_END,         /* peer, filter */
+    RECORD_OUTBOX,           /* peer, sequence: a publication waits for the peer, or for its acknowledgement */
+    RECORD_OUTBOX_END,       /* peer: those from sequence to below - 1 are acknowledged or given up */
 };
-#define RECORD_TYPE_MAX RECORD_TAKEN_END
+#define RECORD_TYPE_MAX RECORD_OUTBOX_END
 
 struct record_text { /* borrowed bytes, no final zero; NULL only with size 0 */
     const void *bytes;
@@ -46,10 +52,10 @@ struct record_publication {
     uint8_t qos;
     bool retain;
     uint64_t expires_wall_ms;
-    /* Of retained messages. */
+    /* Of those with the retain flag. */
     uint64_t stamp_wall_ms;
     uint32_t stamp_count;
-    uint8_t stamp_origin[16];
+    uint8_t stamp_origin[16]; /* of RECORD_RETAINED; in an outbox it is our own */
 };
 
 /* One record. Only the fields that belong to its type count; the others are zero. */
@@ -69,9 +75,9 @@ struct record {
     uint64_t will_due_wall_ms; /* without a connection. 0: connected */
 
     /* RECORD_SUBSCRIPTION, RECORD_SUBSCRIPTION_END */
-    struct record_text filter;
-    uint8_t options;     /* the options byte of SUBSCRIBE */
-    uint32_t identifier; /* 0: none */
+    struct record_text filter; /* of RECORD_JOIN and its end too */
+    uint8_t options;           /* the options byte of SUBSCRIBE */
+    uint32_t identifier;       /* 0: none */
 
     /* RECORD_MESSAGE and RECORD_RETAINED; of RECORD_RETAINED_END the topic alone */
     struct record_publication publication;
@@ -83,9 +89,21 @@ struct record {
     uint16_t packet_id;             /* 0: waits in the queue, and was never sent */
     struct record_text identifiers; /* subscription identifiers: uint32_t each, native order, any alignment */
 
-    /* RECORD_TAKEN; of RECORD_TAKEN_END the peer alone */
-    uint8_t peer[16];
-    uint64_t peer_epoch, stream, expected; /* as in its hello, and the next sequence wanted (PROTOCOL.md) */
+    uint8_t peer[16]; /* of RECORD_TAKEN and all behind it in the list of types */
+
+    /* RECORD_TAKEN: as in the peer's hello, and the next sequence wanted (PROTOCOL.md). RECORD_PEER: its epoch, 0 if it
+     * is not known; the stream of our hellos */
+    uint64_t peer_epoch, stream, expected;
+
+    /* RECORD_PEER, with ends_wall_ms: without a link, when what is kept for it ends. 0: linked */
+    struct record_text peer_name;
+    uint64_t reserved; /* sequences below may have been sent */
+
+    /* RECORD_JOIN */
+    uint8_t level; /* enum keep_level */
+
+    /* RECORD_OUTBOX, with message, and its end */
+    uint64_t sequence, below;
 };
 
 /* ---- bytes: how records travel to the storage thread; for this process only ---- */

@@ -1,8 +1,10 @@
 /* The state of an earlier run, from the records of the store. */
 #include "broker/durable.h"
 #include "broker/engine.h"
+#include "broker/kept.h"
 #include "broker/props.h"
 #include "broker/share.h"
+#include "broker/taken.h"
 #include "broker/topic.h"
 
 #include <stdlib.h>
@@ -227,10 +229,21 @@ static enum outcome restore_retained(struct broker *broker, uint64_t now_ms, con
     return result == RETAINED_STORED ? TAKEN : LEFT_OUT;
 }
 
-static enum outcome restore_taken(struct broker *broker, const struct record *record) {
-    int result = federation_restore_taken(broker->federation, record);
-
+/* As struct federation says it. */
+static enum outcome outcome_of(int result) {
     return result == 0 ? TAKEN : result > 0 ? LEFT_OUT : MEMORY_SHORT;
+}
+
+static enum outcome restore_join(struct broker *broker, const struct record *record) {
+    if (!topic_filter_valid(record->filter.bytes, record->filter.size)) return LEFT_OUT;
+    return outcome_of(kept_restore_join(broker->federation, record));
+}
+
+static enum outcome restore_outbox(struct broker *broker, const struct record *record) {
+    const struct known *known = find(broker->restoring->messages, record->message);
+
+    if (known == NULL || known->message == NULL) return LEFT_OUT;
+    return outcome_of(kept_restore_publication(broker->federation, record, known->message));
 }
 
 static enum outcome restore(struct broker *broker, uint64_t now_ms, const struct record *record) {
@@ -241,7 +254,10 @@ static enum outcome restore(struct broker *broker, uint64_t now_ms, const struct
     case RECORD_QUEUED: return restore_queued(broker, record);
     case RECORD_RECEIVED: return restore_received(broker, record);
     case RECORD_RETAINED: return restore_retained(broker, now_ms, record);
-    case RECORD_TAKEN: return restore_taken(broker, record);
+    case RECORD_TAKEN: return outcome_of(taken_restore(broker->federation, record));
+    case RECORD_PEER: return outcome_of(kept_restore_peer(broker->federation, record));
+    case RECORD_JOIN: return restore_join(broker, record);
+    case RECORD_OUTBOX: return restore_outbox(broker, record);
     default: return LEFT_OUT;
     }
 }
@@ -294,6 +310,7 @@ static void end_messages(struct broker *broker) {
 bool broker_restored(struct broker *broker, uint64_t now_ms, uint64_t first_number) {
     broker->now_ms = now_ms;
     if (first_number > broker->last_number + 1) broker->last_number = first_number - 1;
+    if (!kept_restored(broker->federation)) broker->restore_failed = true;
     if (broker->restoring == NULL) return !broker->restore_failed;
     end_sessions(broker, now_ms);
     end_messages(broker);

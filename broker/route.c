@@ -51,7 +51,8 @@ static void pass(const struct passage *passage, const struct route *route) {
             break;
         case SUBSCRIBER_PEER:
             if (!passage->from_peer)
-                federation_hit(passage->broker->federation, passage->now_ms, subscriber, passage->message);
+                federation_hit(passage->broker->federation, passage->now_ms, subscriber, passage->message,
+                               route->receivers[i].qos > 0);
             break;
         }
     }
@@ -89,7 +90,7 @@ enum routed route_publication(struct broker *broker, uint64_t now_ms, struct mes
 /* What a publication would meet, without meeting it. */
 struct look {
     const struct message *message;
-    bool lasts;
+    bool to_peers, lasts;
 };
 
 static void on_look(void *context, struct subscriber *subscriber, const struct subscription *subscription) {
@@ -97,16 +98,24 @@ static void on_look(void *context, struct subscriber *subscriber, const struct s
     const struct session *session = (const struct session *)subscriber;
 
     if (subscriber->kind == SUBSCRIBER_SHARE && share_lasts(subscriber)) look->lasts = true;
+    if (subscriber->kind == SUBSCRIBER_PEER && look->to_peers && subscription->qos > 0) look->lasts = true;
     if (subscriber->kind != SUBSCRIBER_SESSION || !session->durable || subscription->qos == 0) return;
     if (subscription->no_local && session->number == look->message->publisher) return;
     look->lasts = true;
 }
 
-bool route_lasts(const struct broker *broker, const struct message *message) {
-    struct look look = {.message = message, .lasts = message->retain};
+static bool would_last(const struct broker *broker, const struct message *message, bool to_peers) {
+    struct look look = {.message = message, .to_peers = to_peers, .lasts = message->retain};
 
     if (!look.lasts) subs_match(broker->subs, message->topic, message->topic_size, on_look, &look);
     return look.lasts;
+}
+
+/* While the store fails, other brokers get what they can without it. */
+bool route_lasts(const struct broker *broker, const struct message *message) {
+    return would_last(broker, message,
+                      !broker->journal.failing &&
+                          !federation_keeps_here(broker->federation, message->topic, message->topic_size));
 }
 
 enum routed route_local(struct broker *broker, uint64_t now_ms, struct message *message, bool only_if_retained) {
@@ -135,7 +144,7 @@ static bool admit(struct broker *broker, const struct message *message, enum pee
         *taken = lasts ? PEER_TAKEN_LATER : PEER_TAKEN;
         return false;
     }
-    if (lasts && !broker->journal.failing && journal_refuses(&broker->journal) && route_lasts(broker, message)) {
+    if (lasts && !broker->journal.failing && journal_refuses(&broker->journal) && would_last(broker, message, false)) {
         note_refusal(broker, BROKER_AT_JOURNAL_BYTES_MAX, message, "has to wait");
         *taken = PEER_TAKEN_LATER;
         return false;

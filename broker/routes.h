@@ -28,7 +28,7 @@ struct receiver {
     struct subscriber *subscriber;
     uint32_t identifier_at; /* in route.identifiers */
     uint16_t identifier_count;
-    uint8_t qos;   /* the highest granted */
+    uint8_t qos;   /* the highest granted; of a peer above 0 if a join of it that matches is kept */
     uint8_t scope; /* enum receiver_scope */
     bool retain_as_published;
 };

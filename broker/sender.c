@@ -94,13 +94,15 @@ void sender_hello(struct federation *federation, struct link *link) {
     enqueue_or_end(federation, link, 0);
 }
 
-enum outbox_result sender_publish(struct federation *federation, struct peer *peer, struct message *message) {
+enum outbox_result sender_publish(struct federation *federation, struct peer *peer, struct message *message,
+                                  bool kept) {
     enum outbox_result result = outbox_put(&peer->outbox, message, false, federation->limits.link_queue_bytes);
     if (result != OUTBOX_OK) {
         ledger_dropped(federation, peer, result == OUTBOX_FULL ? LINK_AT_QUEUE_BYTES : LINK_AT_MEMORY, 1);
         peer->snapshot_lost |= message->retain;
         return result;
     }
+    if (kept) kept_publication(federation, peer);
     if (peer->link)
         link_wake(federation, peer->link);
     else
@@ -127,7 +129,7 @@ static void review(struct federation *federation, struct link *link, struct outb
         ledger_dropped(federation, peer, LINK_AT_FRAME_SIZE, 1);
     else
         return;
-    outbox_give_up(&peer->outbox, entry);
+    outbox_give_up(&peer->outbox, peer->outbox.next);
 }
 
 /* Adds the entry to the frame; false if it has to wait for the next frame. */
@@ -149,10 +151,9 @@ static bool add_entry(struct federation *federation, struct link *link, struct o
 static void next_publish(struct federation *federation, struct link *link) {
     struct outbox *outbox = &link->peer->outbox;
     uint64_t first = outbox->next, limit = link->controls ? link->controls->after : UINT64_MAX;
-    struct outbox_entry *entry;
     frame_begin_publish(&link->out, first);
     while (!link->out.failed && link->out.size < federation->limits.link_frame_bytes && outbox->next < limit &&
-           (entry = outbox_peek(outbox)) != NULL && add_entry(federation, link, entry))
+           kept_may_send(federation, link->peer) && add_entry(federation, link, outbox_peek(outbox)))
         outbox_sent(outbox);
     frame_end_items(&link->out);
 }
@@ -172,9 +173,10 @@ static bool next_ack(const struct federation *federation, struct link *link) {
 void senders_durable(struct federation *federation) {
     struct link *link;
     DL_FOREACH(federation->links, link) {
-        if (!link->ack_waits || link->state != LINK_UP || taken_safe(federation, link->peer) <= link->acked) continue;
-        link->ack_ms = federation->now_ms;
-        link_wake(federation, link);
+        if (link->state != LINK_UP) continue;
+        bool acks = link->ack_waits && taken_safe(federation, link->peer) > link->acked;
+        if (acks) link->ack_ms = federation->now_ms;
+        if (acks || outbox_peek(&link->peer->outbox)) link_wake(federation, link);
     }
 }
 
@@ -205,7 +207,7 @@ bool sender_next(struct federation *federation, struct link *link) {
     if (up && link->ack_ms <= federation->now_ms && next_ack(federation, link)) return sent_or_ended(federation, link);
     if (control && (!up || control->after <= link->peer->outbox.next))
         next_control(link);
-    else if (up && outbox_peek(&link->peer->outbox))
+    else if (up && kept_may_send(federation, link->peer))
         next_publish(federation, link);
     else if (!up || !carry_next(federation, link))
         return false;

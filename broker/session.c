@@ -48,15 +48,17 @@ void session_free(struct broker *broker, struct session *session) {
     free(session);
 }
 
-/* Others are to keep what matches while this broker is away. */
-static bool keeps(const struct session *session, const struct filter *filter) {
-    return session->expiry_s != 0 && (filter->options & 3) > 0;
+/* For how long others are to keep what matches while this broker is away. */
+static enum keep_level level_of(uint8_t options, uint32_t expiry_s) {
+    if ((options & 3) == 0) return KEEP_NOT;
+    return expiry_s != 0 ? KEEP_LASTING : KEEP_RUN;
 }
 
-static void tell_keeps(struct broker *broker, uint64_t now_ms, const struct filter *filter, bool kept) {
+static void tell_level(struct broker *broker, uint64_t now_ms, const struct filter *filter, enum keep_level before,
+                       enum keep_level level) {
     size_t inner = topic_share_split(filter->text, filter->size);
 
-    federation_keeps(broker->federation, now_ms, filter->text + inner, filter->size - inner, kept);
+    federation_keep(broker->federation, now_ms, filter->text + inner, filter->size - inner, before, level);
 }
 
 /* Publishes the will; it is then gone. */
@@ -77,8 +79,8 @@ void session_end(struct broker *broker, uint64_t now_ms, struct session *session
         size_t inner = topic_share_split(filter->text, filter->size);
         if (inner == 0) subs_remove(broker->subs, filter->text, filter->size, &session->subscriber);
         if (inner > 0) broker->counters.shared_subscriptions--;
-        if (keeps(session, filter)) tell_keeps(broker, now_ms, filter, false);
         federation_unsubscribed(broker->federation, now_ms, filter->text + inner, filter->size - inner);
+        tell_level(broker, now_ms, filter, level_of(filter->options, session->expiry_s), KEEP_NOT);
     }
     broker->counters.subscriptions -= session->filters.count;
     timer_clear(&broker->session_timers, &session->timer);
@@ -166,24 +168,24 @@ static uint8_t options_of(const struct subscription *subscription) {
 }
 
 void session_set_expiry(struct broker *broker, uint64_t now_ms, struct session *session, uint32_t expiry_s) {
-    bool outlived = session->expiry_s != 0;
+    uint32_t before_s = session->expiry_s;
 
     session->expiry_s = expiry_s;
-    if (outlived == (expiry_s != 0)) return;
+    if ((before_s != 0) == (expiry_s != 0)) return;
     for (uint32_t i = 0; i < session->filters.count; i++) {
         const struct filter *filter = &session->filters.items[i];
-        if ((filter->options & 3) > 0) tell_keeps(broker, now_ms, filter, !outlived);
+        tell_level(broker, now_ms, filter, level_of(filter->options, before_s), level_of(filter->options, expiry_s));
     }
 }
 
 /* A new filter has no options. */
 static void set_options(struct broker *broker, uint64_t now_ms, const struct session *session, struct filter *filter,
                         const struct subscription *subscription) {
-    bool kept = keeps(session, filter);
+    enum keep_level before = level_of(filter->options, session->expiry_s);
 
     filter->options = options_of(subscription);
     filter->identifier = subscription->identifier;
-    if (kept != keeps(session, filter)) tell_keeps(broker, now_ms, filter, !kept);
+    tell_level(broker, now_ms, filter, before, level_of(filter->options, session->expiry_s));
     durable_subscribed(broker, session, filter);
 }
 
@@ -236,15 +238,16 @@ enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, str
                                      const char *filter, size_t size) {
     uint32_t position = filters_find(&session->filters, broker->seed, filter, size);
     size_t inner = topic_share_split(filter, size);
+    const struct filter *held;
 
     if (position == session->filters.count) return SUBS_NOT_FOUND;
+    held = &session->filters.items[position];
     leave(broker, now_ms, session, filter, size);
-    if (keeps(session, &session->filters.items[position]))
-        tell_keeps(broker, now_ms, &session->filters.items[position], false);
-    durable_unsubscribed(broker, session, &session->filters.items[position]);
+    durable_unsubscribed(broker, session, held);
+    federation_unsubscribed(broker->federation, now_ms, filter + inner, size - inner);
+    tell_level(broker, now_ms, held, level_of(held->options, session->expiry_s), KEEP_NOT);
     filters_remove(&session->filters, position);
     broker->counters.subscriptions--;
     broker->counters.shared_subscriptions -= inner > 0;
-    federation_unsubscribed(broker->federation, now_ms, filter + inner, size - inner);
     return SUBS_OK;
 }

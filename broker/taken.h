@@ -12,6 +12,7 @@
 
 struct federation;
 struct peer;
+struct record;
 
 /* A record that tells of it and may not be on the disk yet; number 0: there is none. */
 struct taken_mark {
@@ -35,8 +36,12 @@ void taken_begin(struct taken *taken, uint64_t epoch, uint64_t stream, uint64_t 
 void taken_note(struct federation *federation, struct peer *peer, uint64_t before);
 /* How far the peer may be told now. */
 uint64_t taken_safe(const struct federation *federation, struct peer *peer);
+/* The broker ends in order: what came of none but clients that were here, which come back, is told too. */
+void taken_stop(struct federation *federation);
 /* The peer is forgotten. */
 void taken_forget(struct federation *federation, struct peer *peer);
+/* A record of an earlier run. 1 if it is unsound or peers are too many, -1 when memory is short. */
+int taken_restore(struct federation *federation, const struct record *record);
 /* As it is now, whether it is in the journal or not. */
 void taken_dump(struct federation *federation);
 

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 #define STORE_ERROR_MAX 400u
-#define STORE_SCHEMA_VERSION 4 /* PRAGMA user_version; older ones are migrated, a newer one is refused */
+#define STORE_SCHEMA_VERSION 5 /* PRAGMA user_version; older ones are migrated, a newer one is refused */
 
 /* When records count as durable. */
 enum store_sync {

@@ -12,6 +12,9 @@ static const char *const sql[STORE_STATEMENTS] = {
     [STORE_RESET_RECEIVED] = "DELETE FROM received",
     [STORE_RESET_RETAINED] = "DELETE FROM retained",
     [STORE_RESET_TAKEN] = "DELETE FROM taken",
+    [STORE_RESET_PEERS] = "DELETE FROM peers",
+    [STORE_RESET_JOINS] = "DELETE FROM joins",
+    [STORE_RESET_OUTBOX] = "DELETE FROM outbox",
     [STORE_SESSION] = "REPLACE INTO sessions VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
     [STORE_SESSION_END] = "DELETE FROM sessions WHERE session = ?1",
     [STORE_SESSION_END_SUBSCRIPTIONS] = "DELETE FROM subscriptions WHERE session = ?1",
@@ -19,7 +22,7 @@ static const char *const sql[STORE_STATEMENTS] = {
     [STORE_SESSION_END_RECEIVED] = "DELETE FROM received WHERE session = ?1",
     [STORE_SUBSCRIPTION] = "REPLACE INTO subscriptions VALUES (?1, ?2, ?3, ?4)",
     [STORE_SUBSCRIPTION_END] = "DELETE FROM subscriptions WHERE session = ?1 AND filter = ?2",
-    [STORE_MESSAGE] = "REPLACE INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
+    [STORE_MESSAGE] = "REPLACE INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
     [STORE_MESSAGE_END] = "DELETE FROM messages WHERE message = ?1",
     [STORE_QUEUED] = "REPLACE INTO queued VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     [STORE_SENT] = "UPDATE queued SET packet_id = ?3 WHERE session = ?1 AND position = ?2",
@@ -35,6 +38,14 @@ static const char *const sql[STORE_STATEMENTS] = {
     [STORE_RETAINED_END] = "DELETE FROM retained WHERE topic = ?1",
     [STORE_TAKEN] = "REPLACE INTO taken VALUES (?1, ?2, ?3, ?4)",
     [STORE_TAKEN_END] = "DELETE FROM taken WHERE peer = ?1",
+    [STORE_PEER] = "REPLACE INTO peers VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+    [STORE_PEER_END] = "DELETE FROM peers WHERE peer = ?1",
+    [STORE_PEER_END_JOINS] = "DELETE FROM joins WHERE peer = ?1",
+    [STORE_PEER_END_OUTBOX] = "DELETE FROM outbox WHERE peer = ?1",
+    [STORE_JOIN] = "REPLACE INTO joins VALUES (?1, ?2, ?3)",
+    [STORE_JOIN_END] = "DELETE FROM joins WHERE peer = ?1 AND filter = ?2",
+    [STORE_OUTBOX] = "REPLACE INTO outbox VALUES (?1, ?2, ?3)",
+    [STORE_OUTBOX_END] = "DELETE FROM outbox WHERE peer = ?1 AND sequence >= ?2 AND sequence < ?3",
     [STORE_NUMBER] = "REPLACE INTO numbers VALUES (?1, ?2)",
     [STORE_NUMBER_RAISE] = "INSERT INTO numbers VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = max(value, ?2)",
     [STORE_BEGIN] = "BEGIN IMMEDIATE",
@@ -152,6 +163,8 @@ static int write_message(struct store_connection *connection, const struct recor
     number(&call, record->publication.retain);
     number(&call, record->publication.expires_wall_ms);
     number(&call, record->publisher);
+    number(&call, record->publication.stamp_wall_ms);
+    number(&call, record->publication.stamp_count);
     return run(&call);
 }
 
@@ -207,19 +220,61 @@ static int write_retained_end(struct store_connection *connection, const struct 
     return run(&call);
 }
 
+/* A statement whose first parameter is the peer. */
+static struct call begin_peer(struct store_connection *connection, enum store_statement which,
+                              const struct record *record) {
+    struct call call = begin(connection, which);
+    blob(&call, &(struct record_text){record->peer, sizeof(record->peer)});
+    return call;
+}
+
 static int write_taken(struct store_connection *connection, const struct record *record) {
     const bool ends = record->type == RECORD_TAKEN_END;
-    struct call call = begin(connection, ends ? STORE_TAKEN_END : STORE_TAKEN);
-    blob(&call, &(struct record_text){record->peer, sizeof(record->peer)});
+    struct call call = begin_peer(connection, ends ? STORE_TAKEN_END : STORE_TAKEN, record);
     if (!ends) number(&call, record->peer_epoch);
     if (!ends) number(&call, record->stream);
     if (!ends) number(&call, record->expected);
     return run(&call);
 }
 
+static int write_peer(struct store_connection *connection, const struct record *record) {
+    struct call call = begin_peer(connection, STORE_PEER, record);
+    text(&call, &record->peer_name);
+    number(&call, record->peer_epoch);
+    number(&call, record->stream);
+    number(&call, record->reserved);
+    number(&call, record->ends_wall_ms);
+    return run(&call);
+}
+
+static int end_peer(struct store_connection *connection, const struct record *record) {
+    int result = SQLITE_OK;
+    for (int which = STORE_PEER_END; result == SQLITE_OK && which <= STORE_PEER_END_OUTBOX; which++) {
+        struct call call = begin_peer(connection, (enum store_statement)which, record);
+        result = run(&call);
+    }
+    return result;
+}
+
+static int write_join(struct store_connection *connection, const struct record *record) {
+    const bool ends = record->type == RECORD_JOIN_END;
+    struct call call = begin_peer(connection, ends ? STORE_JOIN_END : STORE_JOIN, record);
+    text(&call, &record->filter);
+    if (!ends) number(&call, record->level);
+    return run(&call);
+}
+
+static int write_outbox(struct store_connection *connection, const struct record *record) {
+    const bool ends = record->type == RECORD_OUTBOX_END;
+    struct call call = begin_peer(connection, ends ? STORE_OUTBOX_END : STORE_OUTBOX, record);
+    number(&call, record->sequence);
+    number(&call, ends ? record->below : record->message);
+    return run(&call);
+}
+
 static int reset_all(struct store_connection *connection) {
     int result = SQLITE_OK;
-    for (int which = STORE_RESET_SESSIONS; result == SQLITE_OK && which <= STORE_RESET_TAKEN; which++)
+    for (int which = STORE_RESET_SESSIONS; result == SQLITE_OK && which <= STORE_RESET_OUTBOX; which++)
         result = run_plain(connection, (enum store_statement)which);
     return result;
 }
@@ -251,14 +306,20 @@ static int write_record(struct store_connection *connection, const struct record
     case RECORD_RETAINED_END: return write_retained_end(connection, record);
     case RECORD_TAKEN:
     case RECORD_TAKEN_END: return write_taken(connection, record);
+    case RECORD_PEER: return write_peer(connection, record);
+    case RECORD_PEER_END: return end_peer(connection, record);
+    case RECORD_JOIN:
+    case RECORD_JOIN_END: return write_join(connection, record);
+    case RECORD_OUTBOX:
+    case RECORD_OUTBOX_END: return write_outbox(connection, record);
     }
     return STORE_UNSOUND;
 }
 
 /* ---- a transaction ---- */
 
-static int write_records(struct store_connection *connection, const struct store_plan *plan,
-                         const struct broker_span *batch, size_t count, struct store_applied *applied) {
+static int write_records(struct store_connection *connection, struct store_plan *plan, const struct broker_span *batch,
+                         size_t count, struct store_applied *applied) {
     for (size_t i = 0; i < count; i++) {
         for (size_t at = 0; at < batch[i].size;) {
             struct record record;

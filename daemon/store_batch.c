@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum key { KEY_NONE, KEY_MESSAGE, KEY_QUEUED };
 
@@ -58,6 +59,24 @@ static void note(struct store_plan *plan, const struct record *record) {
     }
 }
 
+static struct store_plan_outbox *outbox_of(struct store_plan *plan, const struct record *record) {
+    for (size_t i = 0; i < plan->outbox_count; i++)
+        if (memcmp(plan->outboxes[i].peer, record->peer, sizeof(record->peer)) == 0) return &plan->outboxes[i];
+    return NULL;
+}
+
+/* They end in their order, so that one range stands for all but a few that were given up. */
+static void note_outbox(struct store_plan *plan, const struct record *record) {
+    struct store_plan_outbox *outbox = outbox_of(plan, record);
+    if (outbox == NULL && plan->outbox_count < STORE_PLAN_OUTBOXES) {
+        outbox = &plan->outboxes[plan->outbox_count++];
+        *outbox = (struct store_plan_outbox){.first = record->sequence, .below = record->below};
+        memcpy(outbox->peer, record->peer, sizeof(outbox->peer));
+    } else if (outbox != NULL && outbox->below == record->sequence) {
+        outbox->below = record->below;
+    }
+}
+
 static uint64_t largest(uint64_t highest, const struct record *record) {
     if (record->session > highest) highest = record->session;
     if (record->message > highest) highest = record->message;
@@ -96,6 +115,7 @@ bool store_plan_make(struct store_plan *plan, const struct broker_span *batch, s
             plan->records++;
             plan->highest = largest(plan->highest, &record);
             note(plan, &record);
+            if (record.type == RECORD_OUTBOX_END) note_outbox(plan, &record);
         }
     }
     return true;
@@ -106,7 +126,11 @@ void store_plan_deinit(struct store_plan *plan) {
     plan->entries = NULL;
 }
 
-bool store_plan_saves(const struct store_plan *plan, struct record *record) {
+bool store_plan_saves(struct store_plan *plan, struct record *record) {
+    if (record->type == RECORD_OUTBOX) {
+        const struct store_plan_outbox *outbox = outbox_of(plan, record);
+        return outbox != NULL && outbox->first <= record->sequence && record->sequence < outbox->below;
+    }
     const struct store_plan_entry *entry = store_plan_find(plan, record);
     if (entry == NULL) return false;
     if (entry->begins && (entry->ends || (record->type != RECORD_QUEUED && record->type != RECORD_MESSAGE)))

@@ -9,13 +9,16 @@
 #include "daemon/store.h"
 
 enum store_statement {
-    STORE_RESET_SESSIONS, /* seven of them, in this order */
+    STORE_RESET_SESSIONS, /* ten of them, in this order */
     STORE_RESET_SUBSCRIPTIONS,
     STORE_RESET_MESSAGES,
     STORE_RESET_QUEUED,
     STORE_RESET_RECEIVED,
     STORE_RESET_RETAINED,
     STORE_RESET_TAKEN,
+    STORE_RESET_PEERS,
+    STORE_RESET_JOINS,
+    STORE_RESET_OUTBOX,
     STORE_SESSION,
     STORE_SESSION_END, /* four of them, in this order */
     STORE_SESSION_END_SUBSCRIPTIONS,
@@ -35,6 +38,14 @@ enum store_statement {
     STORE_RETAINED_END,
     STORE_TAKEN,
     STORE_TAKEN_END,
+    STORE_PEER,
+    STORE_PEER_END, /* three of them, in this order */
+    STORE_PEER_END_JOINS,
+    STORE_PEER_END_OUTBOX,
+    STORE_JOIN,
+    STORE_JOIN_END,
+    STORE_OUTBOX,
+    STORE_OUTBOX_END,
     STORE_NUMBER, /* ?1 name, ?2 value */
     STORE_NUMBER_RAISE,
     STORE_BEGIN,
@@ -107,12 +118,21 @@ struct store_plan_entry {
     uint16_t packet_id; /* 0: not sent */
 };
 
+/* What of a peer's outbox ends in the batch. */
+struct store_plan_outbox {
+    uint8_t peer[16];
+    uint64_t first, below; /* sequences */
+};
+enum { STORE_PLAN_OUTBOXES = 16 };
+
 /* What becomes of messages and queued publications within one batch. Positions are never used twice, so a key stands
- * for one thing. */
+ * for one thing; so are the sequences of an outbox. */
 struct store_plan {
     struct store_plan_entry *entries; /* NULL when memory was short: everything is written as it comes */
     size_t mask;                      /* of the table's size, a power of two */
-    uint64_t highest;                 /* of all numbers seen */
+    struct store_plan_outbox outboxes[STORE_PLAN_OUTBOXES]; /* of more peers everything is written */
+    size_t outbox_count;
+    uint64_t highest; /* of all numbers seen */
     size_t records;
 };
 
@@ -122,7 +142,7 @@ void store_plan_deinit(struct store_plan *plan);
 /* The present state of this record's message or position after the batch; NULL if the plan does not know it. */
 const struct store_plan_entry *store_plan_find(const struct store_plan *plan, const struct record *record);
 /* True if the record need not be written; may complete a record of RECORD_QUEUED with what comes after it. */
-bool store_plan_saves(const struct store_plan *plan, struct record *record);
+bool store_plan_saves(struct store_plan *plan, struct record *record);
 
 /* The last RECORD_RESET of the batch: where what counts begins. False if there is none. */
 bool store_find_reset(const struct broker_span *batch, size_t count, size_t *span, size_t *offset);

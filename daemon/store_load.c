@@ -66,6 +66,8 @@ static void read_message(sqlite3_stmt *row, struct record *record) {
     record->publication.retain = flag(row, 5);
     record->publication.expires_wall_ms = number(row, 6);
     record->publisher = number(row, 7);
+    record->publication.stamp_wall_ms = number(row, 8);
+    record->publication.stamp_count = (uint32_t)number(row, 9);
 }
 
 static void read_queued(sqlite3_stmt *row, struct record *record) {
@@ -99,12 +101,37 @@ static void read_retained(sqlite3_stmt *row, struct record *record) {
     record->publisher = number(row, 8);
 }
 
-static void read_taken(sqlite3_stmt *row, struct record *record) {
+static void read_peer_id(sqlite3_stmt *row, struct record *record) {
     const struct record_text peer = bytes(row, 0);
     if (peer.size == sizeof(record->peer)) memcpy(record->peer, peer.bytes, peer.size);
+}
+
+static void read_taken(sqlite3_stmt *row, struct record *record) {
+    read_peer_id(row, record);
     record->peer_epoch = number(row, 1);
     record->stream = number(row, 2);
     record->expected = number(row, 3);
+}
+
+static void read_peer(sqlite3_stmt *row, struct record *record) {
+    read_peer_id(row, record);
+    record->peer_name = bytes(row, 1);
+    record->peer_epoch = number(row, 2);
+    record->stream = number(row, 3);
+    record->reserved = number(row, 4);
+    record->ends_wall_ms = number(row, 5);
+}
+
+static void read_join(sqlite3_stmt *row, struct record *record) {
+    read_peer_id(row, record);
+    record->filter = bytes(row, 1);
+    record->level = small(row, 2);
+}
+
+static void read_outbox(sqlite3_stmt *row, struct record *record) {
+    read_peer_id(row, record);
+    record->sequence = number(row, 1);
+    record->message = number(row, 2);
 }
 
 static const struct table tables[] = {
@@ -115,6 +142,9 @@ static const struct table tables[] = {
     {RECORD_RECEIVED, "SELECT * FROM received", read_received},
     {RECORD_RETAINED, "SELECT * FROM retained", read_retained},
     {RECORD_TAKEN, "SELECT * FROM taken", read_taken},
+    {RECORD_PEER, "SELECT * FROM peers", read_peer},
+    {RECORD_JOIN, "SELECT * FROM joins", read_join},
+    {RECORD_OUTBOX, "SELECT * FROM outbox ORDER BY peer, sequence", read_outbox},
 };
 
 static int load_table(struct store_connection *connection, const struct table *table, store_on_record *on_record,
@@ -146,9 +176,10 @@ bool store_load(struct store *store, store_on_record *on_record, void *context, 
                 char error[STORE_ERROR_MAX]) {
     uint64_t highest = 0;
     /* Messages that nobody refers to any more, left behind where the last holder's end was all that was told. */
-    int result =
-        sqlite3_exec(store->connection.database,
-                     "DELETE FROM messages WHERE message NOT IN (SELECT message FROM queued)", NULL, NULL, NULL);
+    int result = sqlite3_exec(store->connection.database,
+                              "DELETE FROM messages WHERE message NOT IN (SELECT message FROM queued)"
+                              " AND message NOT IN (SELECT message FROM outbox)",
+                              NULL, NULL, NULL);
     if ((result & 0xff) == SQLITE_FULL) result = SQLITE_OK; /* they take room, and no more than that */
     if (result == SQLITE_OK) result = store_read_records(&store->connection, on_record, context, &highest);
     if (result != SQLITE_OK) {

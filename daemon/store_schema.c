@@ -44,6 +44,15 @@ static const char *const migrations[STORE_SCHEMA_VERSION] = {
     /* How far the publications of each peer were taken. */
     "CREATE TABLE taken (peer BLOB PRIMARY KEY, epoch INTEGER NOT NULL, stream INTEGER NOT NULL,"
     " expected INTEGER NOT NULL) WITHOUT ROWID;",
+
+    /* What waits for each peer. */
+    "CREATE TABLE peers (peer BLOB PRIMARY KEY, name TEXT NOT NULL, epoch INTEGER NOT NULL, stream INTEGER NOT NULL,"
+    " reserved INTEGER NOT NULL, ends_wall_ms INTEGER NOT NULL) WITHOUT ROWID;"
+    "CREATE TABLE joins (peer BLOB, filter TEXT, level INTEGER NOT NULL, PRIMARY KEY (peer, filter)) WITHOUT ROWID;"
+    "CREATE TABLE outbox (peer BLOB, sequence INTEGER, message INTEGER NOT NULL, PRIMARY KEY (peer, sequence))"
+    " WITHOUT ROWID;"
+    "ALTER TABLE messages ADD COLUMN stamp_wall_ms INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE messages ADD COLUMN stamp_count INTEGER NOT NULL DEFAULT 0;",
 };
 
 /* The first column of the first row. */

@@ -103,17 +103,17 @@ static bool came_before(const struct journal *journal, size_t at) {
     return false;
 }
 
-/* What a broker that died had sent on over links before it was on its disk its client sends once more, and so it is
- * with what had come over a link to one that lost its disk. Of copies that go out at a lower QoS no broker keeps a
- * record. */
+/* What a broker that lost its disk had sent on, or had come over a link to it, comes once more. Of copies that go out
+ * at QoS 0 no broker keeps a record, so a crash may repeat those of QoS 2 and those that are retained. */
 static bool may_repeat(const struct world *world, const struct journal_receipt *receipt) {
     const struct journal_publication *publication = &world->journal.publications[receipt->publication];
     const size_t host = sim_client_broker_host(world->clients[receipt->client]);
-    const bool crossed = publication->broker_host != host, lowered = publication->qos > receipt->qos;
+    const bool crossed = publication->broker_host != host;
+    const bool unrecorded = receipt->qos == 0 && (publication->qos > 0 || publication->retain);
     for (size_t i = 0; i < world->node_count; i++) {
         const struct world_node *node = world->nodes[i];
-        bool forgot =
-            node->host == host ? lowered || (crossed && node->disk_losses > 0) : node->host == publication->broker_host;
+        const bool passed = node->host == host ? crossed : node->host == publication->broker_host;
+        const bool forgot = (passed && node->disk_losses > 0) || ((passed || node->host == host) && unrecorded);
         if (forgot && node->crashed_us > publication->sent_us) return true;
     }
     return false;

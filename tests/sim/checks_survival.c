@@ -20,31 +20,58 @@ static bool session_was_kept(const struct world *world, const struct sim_client 
     return false;
 }
 
-/* What the entry was sent before shows that the publication's broker, which has not ended since, keeps a join for it;
- * and the subscriber's had its disk all the time. */
+/* No run of the broker began between the two: what it has adverted since is known to others. */
+static bool in_one_run(const struct world_node *node, uint64_t first_us, uint64_t second_us) {
+    for (uint64_t run = 0; run < node->run; run++)
+        if (node->starts_us[run] > first_us && node->starts_us[run] < second_us) return false;
+    return true;
+}
+
+/* As good for the publication as the entry itself, if one join stands for both. */
+static bool is_as_good(const struct world *world, const struct journal_subscription *other,
+                       const struct journal_subscription *entry, const struct journal_publication *publication) {
+    return other->qos > 0 && other->ended_us == JOURNAL_NEVER && checks_matches(other->filter, publication->topic) &&
+           sim_client_is_persistent(world->clients[other->client]) >=
+               sim_client_is_persistent(world->clients[entry->client]);
+}
+
+/* A join for whichever subscription at the entry's broker let the earlier one through would let this one through. */
+static bool shows_join(const struct world *world, const struct journal_subscription *entry,
+                       const struct journal_publication *earlier, const struct journal_publication *publication) {
+    for (size_t i = 0; i < world->journal.subscription_count; i++) {
+        const struct journal_subscription *other = &world->journal.subscriptions[i];
+        if (other->broker_host == entry->broker_host && checks_matches(other->filter, earlier->topic) &&
+            !is_as_good(world, other, entry, publication))
+            return false;
+    }
+    return checks_matches(entry->filter, earlier->topic);
+}
+
+/* What the entry was sent before by the same run of the publication's broker shows that this one keeps a join for it;
+ * and both had their disks all the time. */
 static bool is_joined(const struct world *world, const struct journal_subscription *entry,
                       const struct journal_publication *publication) {
     const struct journal *journal = &world->journal;
     const struct world_node *from = broker_of(world, publication->broker_host),
                             *to = broker_of(world, entry->broker_host);
-    if (from == NULL || to == NULL || to->disk_losses > 0) return false;
+    if (from == NULL || to == NULL || from->disk_losses + to->disk_losses > 0) return false;
     for (size_t i = 0; i < journal->receipt_count && journal->receipts[i].at_us < publication->sent_us; i++) {
         const struct journal_receipt *receipt = &journal->receipts[i];
         const struct journal_publication *earlier = &journal->publications[receipt->publication];
         if (receipt->client == entry->client && !receipt->retain && earlier->broker_host == publication->broker_host &&
-            earlier->sent_us > entry->granted_us && earlier->sent_us > from->started_us &&
-            checks_matches(entry->filter, earlier->topic))
+            earlier->sent_us > entry->granted_us && earlier->qos > 0 && earlier->acked_us < publication->sent_us &&
+            in_one_run(from, earlier->sent_us, publication->acked_us) && shows_join(world, entry, earlier, publication))
             return true;
     }
     return false;
 }
 
-/* The entry is of a kept session, and the publication's broker, the same or another, owes it a copy. */
+/* The entry lasts, and the publication's broker, the same or another, owes it a copy. */
 static bool owes(const struct world *world, const struct journal_subscription *entry,
                  const struct journal_publication *publication) {
     return publication->qos > 0 && entry->qos > 0 && publication->acked_us != JOURNAL_NEVER &&
-           sim_client_is_persistent(world->clients[entry->client]) && entry->ended_us == JOURNAL_NEVER &&
-           entry->granted_us < publication->sent_us && checks_matches(entry->filter, publication->topic) &&
+           entry->ended_us == JOURNAL_NEVER && entry->granted_us < publication->sent_us &&
+           checks_matches(entry->filter, publication->topic) &&
            (entry->broker_host == publication->broker_host || is_joined(world, entry, publication));
 }
 

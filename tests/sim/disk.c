@@ -7,7 +7,8 @@
 
 #include <uthash.h>
 
-/* Rows are found and sorted by their keys: type, session, number (big endian, so that bytes sort as numbers), text. */
+/* Rows are found and sorted by their keys: type, session, number (big endian, so that bytes sort as numbers), peer if
+ * it is of one, text. */
 #define KEY_HEAD 17u
 
 struct row {
@@ -62,16 +63,18 @@ static size_t make_key(uint8_t **key, enum record_type type, const struct record
     if (type == RECORD_MESSAGE) number = record->message;
     if (type == RECORD_QUEUED) number = record->position;
     if (type == RECORD_RECEIVED) number = record->packet_id;
-    if (type == RECORD_SUBSCRIPTION) text = record->filter;
+    if (type == RECORD_SUBSCRIPTION || type == RECORD_JOIN) text = record->filter;
     if (type == RECORD_RETAINED) text = record->publication.topic;
-    if (type == RECORD_TAKEN) text = (struct record_text){record->peer, sizeof record->peer};
-    *key = malloc(KEY_HEAD + text.size);
+    size_t peer = type >= RECORD_TAKEN ? sizeof record->peer : 0;
+    if (type == RECORD_OUTBOX) number = record->sequence;
+    *key = malloc(KEY_HEAD + peer + text.size);
     assert(*key != NULL);
     (*key)[0] = (uint8_t)type;
     big_endian(*key + 1, session);
     big_endian(*key + 9, number);
-    if (text.size > 0) memcpy(*key + KEY_HEAD, text.bytes, text.size);
-    return KEY_HEAD + text.size;
+    memcpy(*key + KEY_HEAD, record->peer, peer);
+    if (text.size > 0) memcpy(*key + KEY_HEAD + peer, text.bytes, text.size);
+    return KEY_HEAD + peer + text.size;
 }
 
 static struct row *find(const struct disk *disk, enum record_type type, const struct record *record) {
@@ -132,8 +135,7 @@ static void end_session(struct disk *disk, const struct record *record) {
     big_endian(session, record->session);
     end(disk, RECORD_SESSION, record);
     HASH_ITER(hh, disk->rows, row, next) {
-        if (row->key[0] != RECORD_MESSAGE && row->key[0] != RECORD_RETAINED && row->key[0] != RECORD_TAKEN &&
-            memcmp(row->key + 1, session, 8) == 0)
+        if (row->key[0] != RECORD_MESSAGE && row->key[0] < RECORD_RETAINED && memcmp(row->key + 1, session, 8) == 0)
             remove_row(disk, row);
     }
 }
@@ -157,6 +159,35 @@ static void change_queued(struct disk *disk, const struct record *record) {
     row->bytes = copy.bytes;
 }
 
+static void put_of_peer(struct disk *disk, const struct record *record) {
+    if (find(disk, RECORD_PEER, record) == NULL) fault(disk, "of a peer that is not there", record);
+    if (record->type == RECORD_OUTBOX && find(disk, RECORD_OUTBOX, record) != NULL)
+        fault(disk, "a sequence a second time", record);
+    put(disk, record);
+}
+
+static void end_outbox(struct disk *disk, const struct record *record) {
+    struct record one = *record;
+    size_t ended = 0;
+    for (; one.sequence < record->below; one.sequence++) {
+        struct row *row = find(disk, RECORD_OUTBOX, &one);
+        if (row == NULL) continue;
+        remove_row(disk, row);
+        ended++;
+    }
+    if (ended == 0) fault(disk, "the end of what does not wait", record);
+}
+
+static void end_peer(struct disk *disk, const struct record *record) {
+    struct row *row, *next;
+    end(disk, RECORD_PEER, record);
+    HASH_ITER(hh, disk->rows, row, next) {
+        if ((row->key[0] == RECORD_JOIN || row->key[0] == RECORD_OUTBOX) &&
+            memcmp(row->key + KEY_HEAD, record->peer, sizeof record->peer) == 0)
+            fault(disk, "the end of a peer that holds something", record);
+    }
+}
+
 static void apply(struct disk *disk, const struct record *record) {
     if (record->session > disk->highest) disk->highest = record->session;
     if (record->message > disk->highest) disk->highest = record->message;
@@ -169,7 +200,10 @@ static void apply(struct disk *disk, const struct record *record) {
     case RECORD_QUEUED:
     case RECORD_RECEIVED:
     case RECORD_RETAINED:
-    case RECORD_TAKEN: put(disk, record); break;
+    case RECORD_TAKEN:
+    case RECORD_PEER: put(disk, record); break;
+    case RECORD_JOIN:
+    case RECORD_OUTBOX: put_of_peer(disk, record); break;
     case RECORD_SESSION_END: end_session(disk, record); break;
     case RECORD_SUBSCRIPTION_END: end(disk, RECORD_SUBSCRIPTION, record); break;
     case RECORD_MESSAGE_END: end(disk, RECORD_MESSAGE, record); break;
@@ -179,6 +213,9 @@ static void apply(struct disk *disk, const struct record *record) {
     case RECORD_RECEIVED_END: end(disk, RECORD_RECEIVED, record); break;
     case RECORD_RETAINED_END: end(disk, RECORD_RETAINED, record); break;
     case RECORD_TAKEN_END: end(disk, RECORD_TAKEN, record); break;
+    case RECORD_PEER_END: end_peer(disk, record); break;
+    case RECORD_JOIN_END: end(disk, RECORD_JOIN, record); break;
+    case RECORD_OUTBOX_END: end_outbox(disk, record); break;
     }
 }
 
@@ -196,7 +233,7 @@ static void check_holders(struct disk *disk) {
         if (record.type == RECORD_MESSAGE) messages++;
         if (record.session != 0 && find(disk, RECORD_SESSION, &record) == NULL)
             fault(disk, "held by no session", &record);
-        if (record.type != RECORD_QUEUED || record.released) continue;
+        if (record.type != RECORD_OUTBOX && (record.type != RECORD_QUEUED || record.released)) continue;
         if (find(disk, RECORD_MESSAGE, &record) == NULL) fault(disk, "queued without its message", &record);
         HASH_FIND(hh, held, &record.message, sizeof record.message, one);
         if (one != NULL) continue;

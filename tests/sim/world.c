@@ -168,6 +168,8 @@ void world_start(struct world *world, size_t index) {
     network_set_power(world->network, node->host, NETWORK_UP);
     node->run++;
     node->started_us = heap_now_us(world->heap);
+    assert(node->run <= WORLD_STARTS);
+    node->starts_us[node->run - 1] = node->started_us;
     node->clock_base_ms = 1000 + dice_below(&world->dice, 1u << 30); /* monotonic clocks have nothing in common */
     node->armed_ms = UINT64_MAX;
     node->saved_epoch++;

@@ -16,6 +16,7 @@
 
 #define WORLD_PEERS_PORT 7100u
 #define WORLD_NAME_MAX 64u
+#define WORLD_STARTS 32u
 #define WORLD_LOGS_MAX 48u
 #define WORLD_EVENTS_MAX 5000000u /* more means that something answers itself for ever; time stands still then */
 #define WORLD_WALL_S 1800000000   /* the wall clock at the start, seconds since 1970 */
@@ -66,6 +67,7 @@ struct world_node {
     uint64_t crashed_us; /* the last time; 0: never */
 
     uint64_t started_us, ticks;
+    uint64_t starts_us[WORLD_STARTS];      /* of all runs, one after the other */
     uint64_t spins;                        /* times at which the deadline after a tick was not in the future */
     struct world_log logs[WORLD_LOGS_MAX]; /* since the world began */
     size_t log_count;

@@ -128,6 +128,9 @@ static inline void fixture_print(void *context, const struct record *record) {
     fixture_print_text(out, "peer", (struct record_text){record->peer, sizeof(record->peer)});
     fprintf(out, " peer_epoch=%llu stream=%llu expected=%llu", (unsigned long long)record->peer_epoch,
             (unsigned long long)record->stream, (unsigned long long)record->expected);
+    fixture_print_text(out, "peer_name", record->peer_name);
+    fprintf(out, " reserved=%llu level=%u sequence=%llu below=%llu", (unsigned long long)record->reserved,
+            record->level, (unsigned long long)record->sequence, (unsigned long long)record->below);
     fputc('\n', out);
 }
 

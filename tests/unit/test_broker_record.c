@@ -76,10 +76,22 @@ static size_t some_records(struct record *out) {
     out[count++] = (struct record){
         .type = RECORD_TAKEN, .peer = {1, 2, 3, [15] = 255}, .peer_epoch = 5, .stream = UINT64_MAX, .expected = 1000};
     out[count++] = (struct record){.type = RECORD_TAKEN_END, .peer = {[15] = 1}};
+    out[count++] = (struct record){.type = RECORD_PEER,
+                                   .peer = {[15] = 2},
+                                   .peer_name = TEXT("edge-2"),
+                                   .peer_epoch = 6,
+                                   .stream = UINT64_MAX - 1,
+                                   .reserved = INT64_MAX,
+                                   .ends_wall_ms = 1700000003600};
+    out[count++] = (struct record){.type = RECORD_PEER_END, .peer = {[0] = 2}};
+    out[count++] = (struct record){.type = RECORD_JOIN, .peer = {[1] = 3}, .filter = TEXT("plant/+/#"), .level = 2};
+    out[count++] = (struct record){.type = RECORD_JOIN_END, .peer = {[1] = 3}, .filter = TEXT("#")};
+    out[count++] = (struct record){.type = RECORD_OUTBOX, .peer = {[7] = 4}, .sequence = 1ull << 50, .message = 77};
+    out[count++] = (struct record){.type = RECORD_OUTBOX_END, .peer = {[7] = 4}, .sequence = 1, .below = 1ull << 51};
     return count;
 }
 
-enum { RECORDS_MAX = 20 };
+enum { RECORDS_MAX = 30 };
 
 static void same_text(struct record_text a, struct record_text b) {
     assert_int_equal(a.size, b.size);
@@ -126,6 +138,11 @@ static void same(const struct record *a, const struct record *b) {
     assert_int_equal(a->peer_epoch, b->peer_epoch);
     assert_true(a->stream == b->stream);
     assert_int_equal(a->expected, b->expected);
+    same_text(a->peer_name, b->peer_name);
+    assert_int_equal(a->reserved, b->reserved);
+    assert_int_equal(a->level, b->level);
+    assert_int_equal(a->sequence, b->sequence);
+    assert_int_equal(a->below, b->below);
 }
 
 static void every_kind_is_read_as_written(void **state) {

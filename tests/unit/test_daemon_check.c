@@ -113,7 +113,7 @@ static void one_that_is_not_ours_or_newer_is_named(void **state) {
     expect_error(QUIET, "a hobnob.db of another program", "move it away");
     make_database("CREATE TABLE letters (letter TEXT); PRAGMA user_version = 99");
     expect_error(QUIET, "written by a newer hobnobd (schema 99,", "run that one");
-    make_database("CREATE TABLE letters (letter TEXT); PRAGMA user_version = 4");
+    make_database("CREATE TABLE letters (letter TEXT); PRAGMA user_version = 5");
     expect_error(QUIET, "holds a damaged hobnob.db", "start empty");
     make_database("CREATE TABLE numbers (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;"
                   "PRAGMA user_version = 1");

@@ -72,10 +72,10 @@ static void newer_schema_is_refused(void **state) {
     one_run();
     sqlite3 *database = NULL;
     assert_int_equal(sqlite3_open(fixture_file, &database), SQLITE_OK);
-    assert_int_equal(sqlite3_exec(database, "PRAGMA user_version = 5", NULL, NULL, NULL), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(database, "PRAGMA user_version = 6", NULL, NULL, NULL), SQLITE_OK);
     sqlite3_close(database);
     assert_null(store_open(fixture_data, STORE_SYNC_FULL, error));
-    assert_non_null(strstr(error, "was written by a newer hobnobd (schema 5, this one knows 4)"));
+    assert_non_null(strstr(error, "was written by a newer hobnobd (schema 6, this one knows 5)"));
 }
 
 static void damaged_file_is_named_with_a_remedy(void **state) {
@@ -165,23 +165,33 @@ static void file_of_schema_2_keeps_what_it_holds(void **state) {
     assert_int_equal(one_run(), 9);
 }
 
-/* Between the two there is one table. */
-static void file_of_schema_3_keeps_what_it_holds(void **state) {
+#define SCHEMA_5_BACK                                                                                                  \
+    "DROP TABLE peers; DROP TABLE joins; DROP TABLE outbox; ALTER TABLE messages DROP COLUMN stamp_wall_ms;"           \
+    "ALTER TABLE messages DROP COLUMN stamp_count;"
+
+/* The later ones only have more tables and columns. */
+static void files_of_schema_3_and_4_keep_what_they_hold(void **state) {
     (void)state;
+    static const char *const back[] = {SCHEMA_5_BACK "PRAGMA user_version = 4",
+                                       SCHEMA_5_BACK "DROP TABLE taken; PRAGMA user_version = 3"};
     assert_int_equal(one_run(), 1);
     sqlite3 *database = NULL;
     assert_int_equal(sqlite3_open(fixture_file, &database), SQLITE_OK);
     assert_int_equal(sqlite3_exec(database,
-                                  "DROP TABLE taken; INSERT INTO messages VALUES (11, 't', x'61', x'', 1, 0, 0, 0);"
-                                  "INSERT INTO queued VALUES (7, 22, 11, 1, 0, 0, 0, x'');"
-                                  "PRAGMA user_version = 3",
+                                  "INSERT INTO messages VALUES (11, 't', x'61', x'', 1, 0, 0, 0, 0, 0);"
+                                  "INSERT INTO queued VALUES (7, 22, 11, 1, 0, 0, 0, x'')",
                                   NULL, NULL, NULL),
                      SQLITE_OK);
     sqlite3_close(database);
-    assert_int_equal(one_run(), 2);
-    char *text = fixture_reload(NULL);
-    assert_non_null(strstr(text, "s=7 m=11 p=22"));
-    free(text);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(sqlite3_open(fixture_file, &database), SQLITE_OK);
+        assert_int_equal(sqlite3_exec(database, back[i], NULL, NULL, NULL), SQLITE_OK);
+        sqlite3_close(database);
+        assert_int_equal(one_run(), 2 + i);
+        char *text = fixture_reload(NULL);
+        assert_non_null(strstr(text, "s=7 m=11 p=22"));
+        free(text);
+    }
 }
 
 static void damaged_page_is_found_at_the_start_and_the_file_left_as_it_is(void **state) {
@@ -228,7 +238,7 @@ static void log_of_a_file_that_is_refused_is_left_as_it_is(void **state) {
         assert_int_equal(sqlite3_open(fixture_file, &database), SQLITE_OK);
         sqlite3_db_config(database, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
         assert_int_equal(sqlite3_exec(database,
-                                      newer ? "PRAGMA user_version = 5" : "INSERT INTO numbers VALUES ('other', 1)",
+                                      newer ? "PRAGMA user_version = 6" : "INSERT INTO numbers VALUES ('other', 1)",
                                       NULL, NULL, NULL),
                          SQLITE_OK);
         sqlite3_close(database);
@@ -373,7 +383,7 @@ int main(void) {
         cmocka_unit_test(missing_folder_above_is_named_with_a_remedy),
         ON_DISK(file_of_schema_1_is_migrated_and_keeps_its_epoch),
         ON_DISK(file_of_schema_2_keeps_what_it_holds),
-        ON_DISK(file_of_schema_3_keeps_what_it_holds),
+        ON_DISK(files_of_schema_3_and_4_keep_what_they_hold),
         ON_DISK(damaged_page_is_found_at_the_start_and_the_file_left_as_it_is),
         ON_DISK(log_of_a_file_that_is_refused_is_left_as_it_is),
         ON_DISK(file_that_is_not_as_it_was_left_is_refused_as_damaged),

@@ -65,7 +65,9 @@ static const struct record message = {.type = RECORD_MESSAGE,
                                                       .properties = TEXT("\x26\0\1a\0\1b"),
                                                       .qos = 1,
                                                       .retain = true,
-                                                      .expires_wall_ms = U64_MAX},
+                                                      .expires_wall_ms = U64_MAX,
+                                                      .stamp_wall_ms = 1800000000000,
+                                                      .stamp_count = 7},
                                       .publisher = 8};
 static const struct record empty_message = {
     .type = RECORD_MESSAGE, .message = 12, .publication = {.topic = TEXT("a"), .qos = 2}};
@@ -91,15 +93,28 @@ static const struct record retained = {.type = RECORD_RETAINED,
 static const struct record peer_taken = {
     .type = RECORD_TAKEN, .peer = {1, 2, 3, [15] = 4}, .peer_epoch = 6, .stream = U64_MAX, .expected = 1ull << 40};
 
+static const struct record peer = {.type = RECORD_PEER,
+                                   .peer = {1, 2, 3, [15] = 4},
+                                   .peer_name = TEXT("edge-2"),
+                                   .peer_epoch = 6,
+                                   .stream = U64_MAX,
+                                   .reserved = 1ull << 41,
+                                   .ends_wall_ms = 1800000000000};
+static const struct record join = {.type = RECORD_JOIN, .peer = {1, 2, 3, [15] = 4}, .filter = TEXT("a/+"), .level = 2};
+static const struct record waiting = {
+    .type = RECORD_OUTBOX, .peer = {1, 2, 3, [15] = 4}, .sequence = 1ull << 40, .message = 11};
+
 static void every_field_comes_back(void **state) {
     (void)state;
     struct store *store = fixture_open(STORE_SYNC_FULL, NULL);
     struct fixture_journal journal = {0};
-    const struct record all[] = {session, plain_session, subscription, message, queued, received, retained, peer_taken};
+    const struct record all[] = {session,  plain_session, subscription, message, queued, received,
+                                 retained, peer_taken,    peer,         join,    waiting};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         fixture_write(&journal, &all[i]);
     apply(store, &journal);
-    HOLDS(store, session, plain_session, subscription, message, queued, received, retained, peer_taken);
+    HOLDS(store, session, plain_session, subscription, message, queued, received, retained, peer_taken, peer, join,
+          waiting);
     store_close(store);
     char *text = fixture_reload(NULL);
     assert_non_null(strstr(text, "payload=gone\\00\\ff"));
@@ -243,6 +258,66 @@ static void how_far_a_peer_was_taken_goes_on_and_ends(void **state) {
     store_close(store);
 }
 
+static void what_is_kept_for_a_peer_changes_and_ends(void **state) {
+    (void)state;
+    struct store *store = fixture_open(STORE_SYNC_FULL, NULL);
+    struct fixture_journal journal = {0};
+    struct record later = peer, lower = join, other = join;
+    later.reserved++;
+    later.ends_wall_ms = 0;
+    lower.level = 1;
+    other.filter = (struct record_text){"b", 1};
+    const struct record all[] = {peer, join, other, message, waiting, later, lower};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        fixture_write(&journal, &all[i]);
+    WRITE(&journal, .type = RECORD_JOIN_END, .peer = {1, 2, 3, [15] = 4}, .filter = {"b", 1});
+    apply(store, &journal);
+    HOLDS(store, message, later, lower, waiting);
+    WRITE(&journal, .type = RECORD_PEER_END, .peer = {1, 2, 3, [15] = 4});
+    WRITE(&journal, .type = RECORD_MESSAGE_END, .message = 11);
+    apply(store, &journal);
+    char *text = fixture_load(store, NULL);
+    assert_string_equal(text, "");
+    free(text);
+    store_close(store);
+}
+
+/* Those of sequence first to first + 9; the message of each has its sequence for a number. */
+static void write_outbox(struct fixture_journal *journal, uint8_t id, uint64_t first) {
+    for (uint64_t i = first; i < first + 10; i++) {
+        WRITE(journal, .type = RECORD_MESSAGE, .message = id * 1000u + i, .publication = {.topic = TEXT("t")});
+        WRITE(journal, .type = RECORD_OUTBOX, .peer = {id}, .sequence = i, .message = id * 1000u + i);
+    }
+}
+
+static void end_outbox(struct fixture_journal *journal, uint8_t id, uint64_t first, uint64_t below) {
+    for (uint64_t i = first; i < below; i++)
+        WRITE(journal, .type = RECORD_MESSAGE_END, .message = id * 1000u + i);
+    WRITE(journal, .type = RECORD_OUTBOX_END, .peer = {id}, .sequence = first, .below = below);
+}
+
+static void an_outbox_ends_in_ranges_in_one_batch_or_several(void **state) {
+    (void)state;
+    for (int batches = 0; batches < 2; batches++) {
+        struct store *store = fixture_open(STORE_SYNC_FULL, NULL);
+        struct fixture_journal journal = {0};
+        WRITE(&journal, .type = RECORD_RESET);
+        for (uint8_t id = 1; id <= 20; id++)
+            write_outbox(&journal, id, 1);
+        if (batches) apply(store, &journal);
+        for (uint8_t id = 1; id <= 20; id++) {
+            end_outbox(&journal, id, 3, 4); /* given up */
+            end_outbox(&journal, id, 1, 3);
+            end_outbox(&journal, id, 4, id == 7 ? 10 : 11);
+        }
+        apply(store, &journal);
+        const struct record left = {.type = RECORD_MESSAGE, .message = 7010, .publication = {.topic = TEXT("t")}};
+        const struct record last = {.type = RECORD_OUTBOX, .peer = {7}, .sequence = 10, .message = 7010};
+        HOLDS(store, left, last);
+        store_close(store);
+    }
+}
+
 static void subscriptions_received_and_retained_end(void **state) {
     (void)state;
     struct store *store = fixture_open(STORE_SYNC_FULL, NULL);
@@ -275,7 +350,8 @@ static void reset_begins_with_nothing(void **state) {
     (void)state;
     struct store *store = fixture_open(STORE_SYNC_FULL, NULL);
     struct fixture_journal journal = {0};
-    const struct record all[] = {session, subscription, message, queued, received, retained, peer_taken};
+    const struct record all[] = {session,  subscription, message, queued, received,
+                                 retained, peer_taken,   peer,    join,   waiting};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         fixture_write(&journal, &all[i]);
     apply(store, &journal);
@@ -468,6 +544,8 @@ int main(void) {
         ON_DISK(message_that_another_queue_holds_stays),
         ON_DISK(end_of_a_session_takes_all_it_held),
         ON_DISK(how_far_a_peer_was_taken_goes_on_and_ends),
+        ON_DISK(what_is_kept_for_a_peer_changes_and_ends),
+        ON_DISK(an_outbox_ends_in_ranges_in_one_batch_or_several),
         ON_DISK(subscriptions_received_and_retained_end),
         ON_DISK(packet_id_is_received_again_in_the_same_batch),
         ON_DISK(reset_begins_with_nothing),

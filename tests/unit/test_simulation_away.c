@@ -24,6 +24,7 @@ static struct pair away_within(int qos, bool lasts, uint64_t queue_bytes) {
     publish(&pair, "warm", 1, false);
     run(&pair, 1000);
     assert_int_equal(client_got(hears, "warm"), 1);
+    pair.hears = hears;
     if (lasts) broker_client_closed(pair.world->sites[B].broker, pair.world->now_ms, hears->handle);
     run(&pair, 1000);
     return pair;
@@ -31,23 +32,6 @@ static struct pair away_within(int qos, bool lasts, uint64_t queue_bytes) {
 
 static struct pair away_new(int qos, bool lasts) {
     return away_within(qos, lasts, 0);
-}
-
-/* Each holds the other dead. */
-static void part(struct pair *pair) {
-    struct world *world = pair->world;
-    world->apart[A][B] = world->apart[B][A] = true;
-    world_cut(world, A, B);
-    broker_peer_gone(world->sites[A].broker, world->now_ms, &world->sites[B].id);
-    broker_peer_gone(world->sites[B].broker, world->now_ms, &world->sites[A].id);
-    run(pair, 1000);
-}
-
-static void meet(struct pair *pair) {
-    struct world *world = pair->world;
-    world->apart[A][B] = world->apart[B][A] = false;
-    world_meet(world);
-    run(pair, 30000);
 }
 
 static void crash(struct pair *pair) {
@@ -59,12 +43,6 @@ static void crash(struct pair *pair) {
 static void start(struct pair *pair) {
     assert_true(site_start(pair->world, B));
     meet(pair);
-}
-
-static void expect_sequence(const struct client *hears, const char *const *payloads, int count) {
-    assert_int_equal(hears->received_count, count);
-    for (int i = 0; i < count; i++)
-        assert_string_equal(hears->received[i].payload, payloads[i]);
 }
 
 static void qos_1_and_2_wait_through_a_cut_of_any_length(void **state) {
@@ -102,13 +80,40 @@ static void they_wait_while_the_other_is_not_running(void **state) {
     pair_end(&pair);
 }
 
-static void for_sessions_that_end_nothing_waits(void **state) {
+/* They are subscribed all the time, as their clients see it. */
+static void it_waits_for_sessions_that_end_with_their_broker_too(void **state) {
     (void)state;
     struct pair pair = away_new(2, false);
     part(&pair);
     publish(&pair, "1", 2, false);
-    assert_int_equal(link_at_a(&pair).outbox_messages, 0);
+    publish(&pair, "none", 0, false);
+    run(&pair, 3600000);
+    publish(&pair, "2", 1, false);
+    assert_int_equal(link_at_a(&pair).outbox_messages, 2);
+    meet(&pair);
+    expect_sequence(pair.hears, (const char *const[]){"warm", "1", "2"}, 3);
+    part(&pair);
+    publish(&pair, "3", 1, false);
+    broker_client_closed(pair.world->sites[B].broker, pair.world->now_ms, pair.hears->handle);
+    run(&pair, 10000);
+    meet(&pair); /* nobody is there for it any more */
+    run(&pair, 31000);
     assert_int_equal(link_at_a(&pair).joined_here, 0);
+    assert_int_equal(link_at_a(&pair).outbox_messages, 0);
+    pair_end(&pair);
+}
+
+static void for_sessions_that_ended_with_their_broker_nothing_waits(void **state) {
+    (void)state;
+    struct pair pair = away_new(2, false);
+    part(&pair);
+    publish(&pair, "1", 2, false);
+    crash(&pair);
+    assert_true(site_start(pair.world, B));
+    uint64_t before = link_at_a(&pair).given_up[GIVEN_UP_RESTARTED];
+    meet(&pair);
+    assert_int_equal(link_at_a(&pair).joined_here, 0);
+    assert_int_equal(link_at_a(&pair).given_up[GIVEN_UP_RESTARTED], before + 1);
     pair_end(&pair);
 }
 
@@ -162,9 +167,12 @@ static void what_is_kept_changes_with_the_session(void **state) {
     struct client *clean = client_connect_as(pair.world, B, 'z', true); /* takes the session's place */
     client_subscribe(pair.world, clean, "t", 1);
     run(&pair, 1000);
-    part(&pair);
-    publish(&pair, "3", 2, false);
+    crash(&pair); /* and ends */
+    client_publish(pair.world, pair.says, "t", "3", 2, false);
+    world_run(pair.world, 1000);
+    start(&pair);
     assert_int_equal(link_at_a(&pair).outbox_messages, 0);
+    assert_int_equal(link_at_a(&pair).joined_here, 0);
     pair_end(&pair);
 }
 
@@ -203,8 +211,8 @@ static void a_broker_that_lost_its_disk_is_kept_nothing_more_after_half_a_minute
     (void)state;
     struct pair pair = away_new(2, true);
     crash(&pair);
-    disk_free(pair.disk);
-    pair.disk = pair.world->sites[B].restore_context = disk_new();
+    disk_free(pair.disks[B]);
+    pair_give_disk(&pair, B);
     start(&pair);
     run(&pair, 31000);
     assert_int_equal(link_at_a(&pair).joined_here, 0);
@@ -230,7 +238,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(qos_1_and_2_wait_through_a_cut_of_any_length),
         cmocka_unit_test(they_wait_while_the_other_is_not_running),
-        cmocka_unit_test(for_sessions_that_end_nothing_waits),
+        cmocka_unit_test(it_waits_for_sessions_that_end_with_their_broker_too),
+        cmocka_unit_test(for_sessions_that_ended_with_their_broker_nothing_waits),
         cmocka_unit_test(what_a_session_that_ended_had_asked_for_is_given_up),
         cmocka_unit_test(for_subscriptions_at_qos_0_nothing_waits),
         cmocka_unit_test(what_is_kept_changes_with_the_session),

@@ -136,7 +136,7 @@ static void a_journal_that_begins_anew_tells_of_it(void **state) {
     publish(&pair, 0, 2);
     assert_true(broker_restart_journal(pair.world->sites[B].broker, pair.world->now_ms));
     commit(&pair);
-    assert_int_equal(disk_count(pair.disk, RECORD_TAKEN), 1);
+    assert_int_equal(disk_count(pair.disks[B], RECORD_TAKEN), 1);
     world_cut(pair.world, A, B);
     crash(&pair);
     assert_int_equal(client_got(come_back(&pair), "0"), 1);
