@@ -28,7 +28,6 @@ class Links(SystemTest):
             client.disconnect()
         return client
 
-
     def begin(self, filter):
         """Two brokers; a session is kept at edge-2; who publishes at edge-1; what was sent so far."""
         fed = self.federation(("edge-1", "edge-2"))
@@ -38,9 +37,9 @@ class Links(SystemTest):
         publisher.publish(filter.replace("#", "first"), b"first", 1)
         return fed, publisher, [b"first"]
 
-    def come_back(self, fed):
-        fed["edge-2"].spawn()
-        fed["edge-2"].wait_ready()
+    def come_back(self, fed, name="edge-2"):
+        fed[name].spawn()
+        fed[name].wait_ready()
         fed.wait_alive()
 
     def end(self, fed, publisher, topic, sent):
@@ -67,6 +66,43 @@ class Killed(Links):
             sent += payloads
             self.come_back(fed)
         self.end(fed, publisher, "crash/last", sent)
+
+    def test_the_one_where_it_is_published_at_any_moment(self):
+        """With the other there, and with the other away for several of its runs."""
+        dice = random.Random(SEED)
+        fed, publisher, sent = self.begin("crash/#")
+        sure = []
+        for turn in range(ROUNDS):
+            away = turn % 2 == 1
+            self.wait_joined(fed["edge-1"])
+            if away:
+                fed["edge-2"].kill()
+            for run in range(1 + away):
+                publisher.publish("crash/again", b"told again", 0)  # so that it is asked for in this run too
+                payloads = [f"{turn} {run} {number}".encode() for number in range(EACH)]
+                infos = [publisher.publish(f"crash/{turn}", payload, 1 + number % 2, wait=False) for number, payload in enumerate(payloads)]
+                moment = dice.randrange(EACH + 1)
+                wait_until(f"edge-1 has taken {moment}", lambda: sum(info.is_published() for info in infos) >= moment)
+                fed["edge-1"].kill()
+                publisher.disconnect()
+                sure += [payload for info, payload in zip(infos, payloads) if info.is_published()]
+                sent += payloads
+                fed["edge-1"].spawn()
+                fed["edge-1"].wait_ready()
+                publisher = self.closing(Paho(fed["edge-1"]))
+            if away:
+                self.come_back(fed)
+            else:
+                fed.wait_alive()
+            publisher.publish("crash/again", b"told again", 0)
+        self.wait_joined(fed["edge-1"])
+        keeper = self.closing(self.keeper(fed["edge-2"]))
+        publisher.publish("crash/last", b"last", 2)
+        keeper.wait_payload(b"last", 2 * DEADLINE_S)
+        came = [payload for payload in keeper.payloads() if payload != b"told again"]
+        self.assertEqual(sorted(set(came)), sorted(came), f"some came twice, seed {SEED}")
+        self.assertEqual(set(sure) - set(came), set(), f"some were acknowledged and never came, seed {SEED}")
+        self.assertEqual(set(came) - {*sent, b"last"}, set())
 
 
 class Away(Links):
