@@ -228,6 +228,7 @@ void broker_set_memory_short(struct broker *broker, uint64_t now_ms, bool is_sho
 
 void broker_set_memory_used(struct broker *broker, uint64_t bytes) {
     broker->memory_used = bytes;
+    if (broker->memory_short) federation_relieve(broker->federation);
 }
 
 void broker_stop(struct broker *broker, uint64_t now_ms) {

@@ -60,6 +60,7 @@ struct broker_limits {
     uint32_t leave_linger_ms;       /* from the last unsubscribe to the leave: 5,000 */
     uint32_t peers_max;             /* 1,024 */
     uint64_t link_queue_bytes;      /* outbox per peer: 64 MiB */
+    uint64_t link_queues_bytes;     /* those of all peers: 256 MiB */
     uint32_t link_queue_age_h;      /* for how long it is kept, and filled, for a peer that is away: 24 h */
     uint32_t link_frame_bytes;      /* a publish frame is closed once it holds this much: 64 KiB */
     uint32_t idle_links_max;        /* links used for gossip alone, unless wanted by ours: 64 */
@@ -232,7 +233,8 @@ bool broker_restart_journal(struct broker *broker, uint64_t now_ms);
  * counted. Deletes of retained messages are taken. */
 void broker_set_memory_short(struct broker *broker, uint64_t now_ms, bool is_short);
 
-/* Bytes that the process has in memory, for $SYS. */
+/* Bytes that the process has in memory, for $SYS. To be said again and again: while memory is short, what waits for
+ * other brokers that are away gives way, the one that has been away longest first. */
 void broker_set_memory_used(struct broker *broker, uint64_t bytes);
 
 /* Orderly end of the broker: every client gets DISCONNECT 0x8B (MQTT 5.0) and is ended, no new client is accepted.

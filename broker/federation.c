@@ -6,6 +6,7 @@
 #include "broker/interest.h"
 #include "broker/ledger.h"
 #include "broker/link.h"
+#include "broker/queues.h"
 #include "broker/record.h"
 #include "broker/replay.h"
 #include "broker/topic.h"
@@ -98,6 +99,10 @@ static uint64_t least(uint64_t a, uint64_t b) {
 void federation_dump(struct federation *federation, uint64_t before) {
     taken_dump(federation);
     kept_dump(federation, before);
+}
+
+void federation_relieve(struct federation *federation) {
+    queues_relieve(federation);
 }
 
 void federation_stop(struct federation *federation) {

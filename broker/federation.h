@@ -35,6 +35,8 @@ struct topic_memo {
 
 /* For the journal that begins anew. before: the number of the last message that is not in it. */
 void federation_dump(struct federation *federation, uint64_t before);
+/* Memory is short: what waits for others that are away gives way, a part of it at each call. */
+void federation_relieve(struct federation *federation);
 /* The broker ends in order. */
 void federation_stop(struct federation *federation);
 /* The store is further than before, or fails. */

@@ -129,6 +129,15 @@ int interest_add(struct federation *federation, const char *filter, size_t size)
     return 0;
 }
 
+/* It is kept no longer: only where a row of the peer asks for it a join is of use. */
+static void drop_unasked(struct federation *federation, struct interest *interest) {
+    for (uint16_t i = interest->want_count; i-- > 0;) {
+        struct peer *peer = federation->peers[interest->wants[i].peer];
+        if (!peer_adverts(peer, interest->row.named.text, interest->row.named.size))
+            leave(federation, interest, peer, &interest->wants[i]);
+    }
+}
+
 void interest_keep(struct federation *federation, const char *filter, size_t size, enum keep_level before,
                    enum keep_level level) {
     struct interest *interest = interest_find(federation, filter, size);
@@ -137,6 +146,7 @@ void interest_keep(struct federation *federation, const char *filter, size_t siz
     if (level != KEEP_NOT) interest->kept[level]++;
     if (interest->level == level_of(interest)) return;
     interest->level = level_of(interest);
+    if (interest->level == KEEP_NOT) drop_unasked(federation, interest);
     for (uint16_t i = 0; i < interest->want_count; i++) {
         const struct want *want = &interest->wants[i];
         if (want->state == WANT_SENT || want->state == WANT_JOINED)
@@ -216,7 +226,8 @@ void interest_review(struct federation *federation, struct peer *peer) {
     for (struct named *named = federation->interests.first; named && peer->want_count > 0; named = named->next) {
         struct interest *interest = (struct interest *)(void *)named;
         struct want *want = want_find(interest, peer);
-        if (want && !peer_adverts(peer, named->text, named->size)) leave(federation, interest, peer, want);
+        if (want && interest->level == KEEP_NOT && !peer_adverts(peer, named->text, named->size))
+            leave(federation, interest, peer, want);
     }
 }
 
@@ -258,6 +269,25 @@ void interest_void(struct federation *federation, struct peer *peer) {
     for (struct named *named = federation->interests.first; named && peer->want_count > 0; named = named->next) {
         struct want *want = want_find((struct interest *)(void *)named, peer);
         if (want) want_set(federation, (struct interest *)(void *)named, peer, want, WANT_NEW);
+    }
+}
+
+void interest_sleep(struct federation *federation, struct peer *peer) {
+    for (struct named *named = federation->interests.first; named && peer->want_count > 0; named = named->next) {
+        struct interest *interest = (struct interest *)(void *)named;
+        struct want *want = want_find(interest, peer);
+        if (want && interest->level != KEEP_NOT && want->state != WANT_REFUSED)
+            want_set(federation, interest, peer, want, WANT_ASLEEP);
+        else if (want)
+            want_remove(federation, interest, peer, want);
+    }
+}
+
+void interest_wake(struct federation *federation, struct peer *peer) {
+    for (struct named *named = federation->interests.first; named && peer->want_count > 0; named = named->next) {
+        struct interest *interest = (struct interest *)(void *)named;
+        struct want *want = want_find(interest, peer);
+        if (want && want->state == WANT_ASLEEP) want_set(federation, interest, peer, want, WANT_NEW);
     }
 }
 

@@ -5,7 +5,13 @@
 
 #include "broker/rows.h"
 
-enum want_state { WANT_NEW, WANT_SENT, WANT_JOINED, WANT_REFUSED };
+enum want_state {
+    WANT_NEW,
+    WANT_SENT,
+    WANT_JOINED,
+    WANT_REFUSED,
+    WANT_ASLEEP /* the peer is gone, and keeps the join */
+};
 struct want {
     uint16_t peer; /* index */
     uint8_t state;
@@ -37,7 +43,8 @@ void interest_keep(struct federation *federation, const char *filter, size_t siz
 void interest_drop(struct federation *federation, const char *filter, size_t size);
 /* A newpub row of the peer appeared: joins what intersects it. */
 void interest_advert(struct federation *federation, struct peer *peer, const char *filter, size_t size);
-/* Drops the joins at the peer that no row of it asks for. */
+/* Drops the joins at the peer that no row of it asks for. Those that are kept stay: what is published after all, while
+ * this broker is away, is to wait for it. */
 void interest_review(struct federation *federation, struct peer *peer);
 /* The peer invites to a topic: joins the filters that match. Returns how many do. */
 size_t interest_invited(struct federation *federation, struct peer *peer, const char *topic, size_t size);
@@ -47,7 +54,10 @@ void interest_joined(struct federation *federation, struct peer *peer, const cha
 void interest_sync(struct federation *federation, struct peer *peer);
 /* Joins there are over (the peer forgot them): all wants are new. */
 void interest_void(struct federation *federation, struct peer *peer);
-/* The peer is gone: no wants there. */
+/* The peer is gone: no wants there but for those that it keeps, until interest_wake(). */
+void interest_sleep(struct federation *federation, struct peer *peer);
+void interest_wake(struct federation *federation, struct peer *peer);
+/* The peer keeps nothing any more. */
 void interest_forget(struct federation *federation, struct peer *peer);
 void interest_tick(struct federation *federation);
 void interest_deinit(struct federation *federation);

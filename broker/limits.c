@@ -45,6 +45,7 @@ void limits_complete(struct broker_limits *limits) {
     u32_default(&limits->leave_linger_ms, 5000);
     u32_default(&limits->peers_max, 1024);
     u64_default(&limits->link_queue_bytes, 64u << 20);
+    u64_default(&limits->link_queues_bytes, 256u << 20);
     u32_default(&limits->link_queue_age_h, 24);
     u32_default(&limits->link_frame_bytes, 64u << 10);
     u32_default(&limits->idle_links_max, 64);
@@ -62,6 +63,7 @@ void limits_complete(struct broker_limits *limits) {
     u32_at_most(&limits->subscriptions_per_client, UINT16_MAX);
     /* More is as good as none, and sums with these cannot wrap. */
     u64_at_most(&limits->link_queue_bytes, UINT64_MAX / 4);
+    u64_at_most(&limits->link_queues_bytes, UINT64_MAX / 4);
     u64_at_most(&limits->retained_bytes_max, UINT64_MAX / 4);
 }
 

@@ -110,6 +110,6 @@ void sender_drop_controls(struct link *link);
 bool sender_next(struct federation *federation, struct link *link);
 /* A publication for the peer of QoS and limits as they are: queued, or dropped and counted. kept: it outlives a crash.
  */
-enum outbox_result sender_publish(struct federation *federation, struct peer *peer, struct message *message, bool kept);
+void sender_publish(struct federation *federation, struct peer *peer, struct message *message, bool kept);
 
 #endif

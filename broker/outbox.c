@@ -6,8 +6,9 @@
 /* Places that a restart may leave empty between two that are not. */
 enum { GAP_MAX = 1 << 20 };
 
-void outbox_init(struct outbox *outbox, outbox_on_done *on_done, void *context) {
+void outbox_init(struct outbox *outbox, uint64_t *sum, outbox_on_done *on_done, void *context) {
     memset(outbox, 0, sizeof *outbox);
+    outbox->sum = sum;
     outbox->on_done = on_done;
     outbox->context = context;
     outbox->base = outbox->next = outbox->highest = outbox->end = 1;
@@ -19,7 +20,9 @@ struct outbox_entry *outbox_entry(const struct outbox *outbox, uint64_t sequence
 
 static void empty(struct outbox *outbox, struct outbox_entry *entry) {
     if (!entry->message) return;
-    *(entry->snapshot ? &outbox->snapshot_bytes : &outbox->bytes) -= message_cost(entry->message);
+    size_t cost = message_cost(entry->message);
+    *(entry->snapshot ? &outbox->snapshot_bytes : &outbox->bytes) -= cost;
+    if (!entry->snapshot) *outbox->sum -= cost;
     message_unref(entry->message);
     entry->message = NULL;
     outbox->messages--;
@@ -74,6 +77,7 @@ enum outbox_result outbox_put(struct outbox *outbox, struct message *message, bo
     if (!held) return OUTBOX_NO_MEMORY;
     *outbox_entry(outbox, outbox->end++) = (struct outbox_entry){.message = held, .snapshot = snapshot};
     *(snapshot ? &outbox->snapshot_bytes : &outbox->bytes) += cost;
+    if (!snapshot) *outbox->sum += cost;
     outbox->messages++;
     return OUTBOX_OK;
 }

@@ -28,11 +28,13 @@ struct outbox {
     uint64_t messages;       /* live publications, snapshots too: those that are not given up */
     uint64_t bytes;          /* of them, */
     uint64_t snapshot_bytes; /* and of snapshots */
+    uint64_t *sum;           /* of bytes of all outboxes of a broker */
     outbox_on_done *on_done;
     void *context;
 };
 
-void outbox_init(struct outbox *outbox, outbox_on_done *on_done, void *context); /* the first sequence is 1 */
+/* The first sequence is 1. */
+void outbox_init(struct outbox *outbox, uint64_t *sum, outbox_on_done *on_done, void *context);
 void outbox_deinit(struct outbox *outbox);
 
 enum outbox_result { OUTBOX_OK = 0, OUTBOX_FULL = 1, OUTBOX_NO_MEMORY = -1 };

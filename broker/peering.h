@@ -142,6 +142,7 @@ enum link_state { LINK_DIALLING, LINK_HANDSHAKE, LINK_UP, LINK_CLOSING };
 /* Limits at which a publication for a peer is dropped. */
 enum link_at {
     LINK_AT_QUEUE_BYTES,    /* the outbox is full */
+    LINK_AT_QUEUES_BYTES,   /* all of them together are */
     LINK_AT_QUEUE_AGE,      /* it waited for too long for a peer that is away */
     LINK_AT_REPLAY_WINDOW,  /* the peer, whose registry row asked for it, has not joined in time */
     LINK_AT_REPLAY_BYTES,   /* too much waits for such joins, */

@@ -80,7 +80,7 @@ struct peer *peers_make(struct federation *federation, const struct peer_id *id)
     names_init(&peer->newsub, seed);
     names_init(&peer->joins, seed);
     names_init(&peer->invites, seed);
-    outbox_init(&peer->outbox, kept_done, peer);
+    outbox_init(&peer->outbox, &federation->outbox_bytes, kept_done, peer);
     federation->peers[index] = peer;
     if (index == federation->peer_count) federation->peer_count++;
     return peer;
@@ -116,6 +116,7 @@ static void clear_rows(struct federation *federation, struct peer *peer) {
 /* Nothing is kept for it any more. */
 static void lapse(struct federation *federation, struct peer *peer) {
     peer->stale_ms = peer->lapse_ms = UINT64_MAX;
+    interest_forget(federation, peer);
     group_clear(federation, peer);
     ledger_dropped(federation, peer, LINK_AT_QUEUE_AGE, outbox_clear(&peer->outbox));
     kept_end(federation, peer);
@@ -144,7 +145,7 @@ static bool is_to_be_kept(void *context, const struct outbox_entry *entry) {
 /* It is away, and may come back: what sessions there that outlive their connections asked for is kept. */
 static void forget(struct federation *federation, struct peer *peer) {
     clear_rows(federation, peer);
-    interest_forget(federation, peer);
+    interest_sleep(federation, peer);
     group_lapse(federation, peer, KEEP_RUN);
     replay_clear(federation, peer);
     ledger_given_up(peer, GIVEN_UP_AWAY, outbox_prune(&peer->outbox, is_to_be_kept, peer));
@@ -184,6 +185,7 @@ void peer_alive(struct federation *federation, struct peer *peer, const char *na
     peer->alive = true;
     peer->backoff_ms = BACKOFF_MIN_MS;
     peer->dial_ms = 0;
+    interest_wake(federation, peer);
     federation->alive_count++;
     federation->generation++;
     peer_want_link(federation, peer);

@@ -174,8 +174,9 @@ struct federation {
 
     uint64_t generation; /* changes with anything after which somebody more may have to be invited */
     uint64_t adverts_withdrawn;
-    size_t advert_bytes;  /* of the topics of adverts */
-    uint64_t publication; /* number of the one being published */
+    size_t advert_bytes;   /* of the topics of adverts */
+    uint64_t outbox_bytes; /* of all outboxes; queues.c */
+    uint64_t publication;  /* number of the one being published */
     struct timers link_timers, peer_timers, linger_timers, barrier_timers;
     uint32_t linger_count; /* interests that nobody has any more */
     struct timer advert_timer;

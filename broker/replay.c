@@ -2,6 +2,7 @@
 
 #include "broker/ledger.h"
 #include "broker/link.h"
+#include "broker/queues.h"
 #include "broker/topic.h"
 
 #include <stdlib.h>
@@ -100,12 +101,12 @@ enum outbox_result replay_joined(struct federation *federation, struct peer *pee
     DL_FOREACH_SAFE(peer->holds, held, next_held) {
         struct message *message = held->message;
         if (!topic_matches(filter, size, message->topic, message->topic_size)) continue;
-        enum outbox_result result = outbox_put(&peer->outbox, message, false, federation->limits.link_queue_bytes);
+        enum outbox_result result = queues_put(federation, peer, message);
         if (result == OUTBOX_NO_MEMORY) return result;
         if (result == OUTBOX_OK)
             federation->counters.replayed++;
         else
-            count_dropped(federation, peer, LINK_AT_QUEUE_BYTES);
+            federation->counters.replay_expired++;
         drop_hold(peer, held);
     }
     struct named *next;

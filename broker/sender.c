@@ -1,5 +1,6 @@
 #include "broker/carry.h"
 #include "broker/ledger.h"
+#include "broker/queues.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -94,20 +95,18 @@ void sender_hello(struct federation *federation, struct link *link) {
     enqueue_or_end(federation, link, 0);
 }
 
-enum outbox_result sender_publish(struct federation *federation, struct peer *peer, struct message *message,
-                                  bool kept) {
-    enum outbox_result result = outbox_put(&peer->outbox, message, false, federation->limits.link_queue_bytes);
+void sender_publish(struct federation *federation, struct peer *peer, struct message *message, bool kept) {
+    enum outbox_result result = queues_put(federation, peer, message);
+    if (result == OUTBOX_NO_MEMORY) ledger_dropped(federation, peer, LINK_AT_MEMORY, 1);
     if (result != OUTBOX_OK) {
-        ledger_dropped(federation, peer, result == OUTBOX_FULL ? LINK_AT_QUEUE_BYTES : LINK_AT_MEMORY, 1);
         peer->snapshot_lost |= message->retain;
-        return result;
+        return;
     }
     if (kept) kept_publication(federation, peer);
     if (peer->link)
         link_wake(federation, peer->link);
     else
         peer_want_link(federation, peer);
-    return OUTBOX_OK;
 }
 
 /* Its expiry interval is over, and nobody needs it any more: of a delete others must learn however late it is. */

@@ -124,6 +124,7 @@ static const struct config_key limit_keys[] = {
     BROKER_LIMIT(leave_linger_ms, UINT32_MAX, "milliseconds, such as 5000"),
     BROKER_LIMIT(peers_max, UINT32_MAX, "a number of brokers"),
     BROKER_LIMIT(link_queue_bytes, UINT64_MAX, "bytes, such as 67108864"),
+    BROKER_LIMIT(link_queues_bytes, UINT64_MAX, "bytes, such as 268435456"),
     BROKER_LIMIT(link_queue_age_h, UINT32_MAX, "hours, such as 24"),
     BROKER_LIMIT(link_frame_bytes, UINT32_MAX, "bytes, such as 65536"),
     BROKER_LIMIT(idle_links_max, UINT32_MAX, "a number of links"),

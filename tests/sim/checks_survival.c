@@ -20,7 +20,7 @@ static bool session_was_kept(const struct world *world, const struct sim_client 
     return false;
 }
 
-/* No run of the broker began between the two: what it has adverted since is known to others. */
+/* No run of the broker began between the two. */
 static bool in_one_run(const struct world_node *node, uint64_t first_us, uint64_t second_us) {
     for (uint64_t run = 0; run < node->run; run++)
         if (node->starts_us[run] > first_us && node->starts_us[run] < second_us) return false;
@@ -47,8 +47,8 @@ static bool shows_join(const struct world *world, const struct journal_subscript
     return checks_matches(entry->filter, earlier->topic);
 }
 
-/* What the entry was sent before by the same run of the publication's broker shows that this one keeps a join for it;
- * and both had their disks all the time. */
+/* What the entry was sent before from the publication's broker shows that this one keeps a join for it. Both had their
+ * disks all the time; and only one of them began anew since: the other knows of the join, or of the topic. */
 static bool is_joined(const struct world *world, const struct journal_subscription *entry,
                       const struct journal_publication *publication) {
     const struct journal *journal = &world->journal;
@@ -60,7 +60,9 @@ static bool is_joined(const struct world *world, const struct journal_subscripti
         const struct journal_publication *earlier = &journal->publications[receipt->publication];
         if (receipt->client == entry->client && !receipt->retain && earlier->broker_host == publication->broker_host &&
             earlier->sent_us > entry->granted_us && earlier->qos > 0 && earlier->acked_us < publication->sent_us &&
-            in_one_run(from, earlier->sent_us, publication->acked_us) && shows_join(world, entry, earlier, publication))
+            (in_one_run(from, earlier->sent_us, publication->acked_us) ||
+             in_one_run(to, earlier->sent_us, publication->acked_us)) &&
+            shows_join(world, entry, earlier, publication))
             return true;
     }
     return false;

@@ -29,6 +29,8 @@ static enum outbox_result put(struct outbox *outbox, int number, uint8_t qos, bo
     return result;
 }
 
+static uint64_t sum;
+
 static void on_done(void *context, uint64_t first, uint64_t below) {
     (void)context, (void)first, (void)below;
 }
@@ -54,7 +56,7 @@ static void order_holds_while_the_ring_grows_and_turns(void **state) {
     (void)state;
     struct outbox outbox;
     int in = 0, out = 0;
-    outbox_init(&outbox, on_done, NULL);
+    outbox_init(&outbox, &sum, on_done, NULL);
     for (int round = 2; round < 60; round++) {
         for (int i = 0; i < round; i++)
             assert_int_equal(put(&outbox, ++in, 1, false, false, UINT32_MAX), OUTBOX_OK);
@@ -74,7 +76,7 @@ static void order_holds_while_the_ring_grows_and_turns(void **state) {
 static void a_rewind_sends_again_what_was_not_acknowledged(void **state) {
     (void)state;
     struct outbox outbox;
-    outbox_init(&outbox, on_done, NULL);
+    outbox_init(&outbox, &sum, on_done, NULL);
     for (int i = 1; i <= 9; i++)
         put(&outbox, i, i % 3 ? 1 : 0, false, false, UINT32_MAX);
     send(&outbox, 1, 7);
@@ -90,7 +92,7 @@ static void a_rewind_sends_again_what_was_not_acknowledged(void **state) {
 static void what_was_never_sent_cannot_be_acknowledged(void **state) {
     (void)state;
     struct outbox outbox;
-    outbox_init(&outbox, on_done, NULL);
+    outbox_init(&outbox, &sum, on_done, NULL);
     for (int i = 1; i <= 5; i++)
         put(&outbox, i, 1, false, false, UINT32_MAX);
     send(&outbox, 1, 2);
@@ -104,7 +106,7 @@ static void what_was_never_sent_cannot_be_acknowledged(void **state) {
 static void limits_are_by_quality_of_service(void **state) {
     (void)state;
     struct outbox outbox;
-    outbox_init(&outbox, on_done, NULL);
+    outbox_init(&outbox, &sum, on_done, NULL);
     struct message *message = message_of(1, 0, false);
     uint64_t limit = 2 * message_cost(message);
     message_unref(message);
@@ -126,7 +128,7 @@ static void limits_are_by_quality_of_service(void **state) {
 static void a_restart_gives_up_what_may_have_arrived_at_qos_0(void **state) {
     (void)state;
     struct outbox outbox;
-    outbox_init(&outbox, on_done, NULL);
+    outbox_init(&outbox, &sum, on_done, NULL);
     put(&outbox, 1, 0, false, false, UINT32_MAX);
     put(&outbox, 2, 1, false, false, UINT32_MAX);
     put(&outbox, 3, 0, true, false, UINT32_MAX);
@@ -143,7 +145,7 @@ static void a_restart_gives_up_what_may_have_arrived_at_qos_0(void **state) {
 static void clearing_keeps_the_numbering(void **state) {
     (void)state;
     struct outbox outbox;
-    outbox_init(&outbox, on_done, NULL);
+    outbox_init(&outbox, &sum, on_done, NULL);
     for (int i = 1; i <= 3; i++)
         put(&outbox, i, 1, false, false, UINT32_MAX);
     send(&outbox, 1, 1);

@@ -296,6 +296,45 @@ static void a_journal_that_begins_anew_tells_of_what_waits(void **state) {
     pair_end(&pair);
 }
 
+/* So it asks for none of them; what is published to one while the other is away waits all the same. */
+static void a_broker_that_begins_anew_keeps_for_topics_that_it_has_not_told_of_again(void **state) {
+    (void)state;
+    for (int absent = 0; absent < 2; absent++) {
+        struct pair pair = hearing_new();
+        if (absent) part(&pair); /* while it begins anew */
+        crash_a(&pair);
+        meet(&pair);
+        run(&pair, 40000); /* longer than anything lingers */
+        part(&pair);
+        publish(&pair, 1, 1);
+        run(&pair, 1000);
+        meet(&pair);
+        assert_int_equal(times_got(&pair, 1), 1);
+        client_unsubscribe(pair.world, pair.hears, "t");
+        run(&pair, 10000);
+        assert_int_equal(link_at_a(&pair).joined_here, 0);
+        pair_end(&pair);
+    }
+}
+
+/* Nobody publishes to it for so long that it is no longer told of. */
+static void an_idle_topic_stays_joined_for_those_that_are_kept(void **state) {
+    (void)state;
+    struct pair pair = hearing_new();
+    run(&pair, 3 * 3600000);
+    assert_int_equal(link_at_a(&pair).joined_here, 1);
+    part(&pair);
+    publish(&pair, 1, 2);
+    run(&pair, 3600000);
+    meet(&pair);
+    assert_int_equal(times_got(&pair, 1), 1);
+    client_subscribe(pair.world, pair.hears, "t", 0); /* and then it need not be */
+    run(&pair, 3 * 3600000);
+    run(&pair, 10000);
+    assert_int_equal(link_at_a(&pair).joined_here, 0);
+    pair_end(&pair);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_comes_once_wherever_its_broker_dies),
@@ -308,6 +347,8 @@ int main(void) {
         cmocka_unit_test(what_is_kept_ends_in_time_though_the_broker_dies),
         cmocka_unit_test(a_session_that_ended_meanwhile_is_owed_nothing),
         cmocka_unit_test(a_journal_that_begins_anew_tells_of_what_waits),
+        cmocka_unit_test(a_broker_that_begins_anew_keeps_for_topics_that_it_has_not_told_of_again),
+        cmocka_unit_test(an_idle_topic_stays_joined_for_those_that_are_kept),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
