@@ -36,6 +36,8 @@ class Ports:
     def _is_free(port):
         for kind in (socket.SOCK_STREAM, socket.SOCK_DGRAM):
             with socket.socket(socket.AF_INET, kind) as s:
+                if kind == socket.SOCK_STREAM:  # as a daemon does: connections that have ended keep no listener from it
+                    s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
                 try:
                     s.bind(("0.0.0.0", port))
                 except OSError:
