@@ -1,6 +1,7 @@
 #include "broker/advert.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Adverts are in the order of their publications, but for this part of their time. */
 enum { ORDER_SLACK = 16 };
@@ -56,6 +57,24 @@ struct advert *advert_of(struct federation *federation, const char *topic, size_
         withdraw(federation, oldest(federation));
     if (!timer_is_set(&federation->advert_timer)) set_timer(federation);
     return advert;
+}
+
+/* Others may ask for what a local client has retained; for what came from a broker they ask that one. */
+static bool advert_retained(void *context, struct message *message) {
+    struct federation *federation = context;
+    if (memcmp(message->stamp.origin, federation->id.bytes, sizeof message->stamp.origin) == 0)
+        federation_retains(federation, federation->now_ms, message);
+    return true;
+}
+
+void adverts_tell(struct federation *federation) {
+    struct named *next;
+    for (struct named *named = federation->adverts.first; named; named = next) {
+        next = named->next;
+        if (!policy_lets_some_peer(federation->policy, POLICY_EXPORT, named->text, named->size))
+            withdraw(federation, (struct advert *)(void *)named);
+    }
+    retained_each(federation->retained, advert_retained, federation);
 }
 
 void adverts_tick(struct federation *federation) {

@@ -15,6 +15,9 @@ struct advert {
 struct advert *advert_of(struct federation *federation, const char *topic, size_t size);
 /* The same for an advert that is known, and not withdrawn: federation.adverts_withdrawn says so. */
 void advert_touch(struct federation *federation, struct advert *advert);
+/* Tells, or withdraws, rows: another policy says what is exported. What is published to in the future is adverted then.
+ */
+void adverts_tell(struct federation *federation);
 void adverts_tick(struct federation *federation);
 void adverts_deinit(struct federation *federation);
 

@@ -48,7 +48,7 @@ struct broker *broker_new(const struct broker_options *options, uint64_t now_ms)
     federation.subs = broker->subs;
     federation.retained = broker->retained;
     if (broker->subs != NULL && broker->retained != NULL) broker->federation = federation_new(&federation, now_ms);
-    if (broker->federation != NULL) broker->routes = routes_new(broker->subs, broker->federation, options->seed);
+    if (broker->federation != NULL) broker->routes = routes_new(broker->subs, options->seed);
     if (broker->limits.publish_rate_max > 0) broker->rates = rates_new();
     if (broker->routes == NULL || (broker->limits.publish_rate_max > 0 && broker->rates == NULL)) {
         broker_free(broker);

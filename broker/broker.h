@@ -19,6 +19,7 @@
 #include <stdint.h>
 
 struct broker;
+struct policy;
 struct record;
 
 typedef uint64_t broker_handle; /* 0 is none */
@@ -119,16 +120,15 @@ struct broker_questions {
 };
 
 struct broker_options {
-    const char *name;                   /* this broker's name, for HLC ties and $SYS; copied */
-    const char *federation;             /* at most 63 bytes: links are made with brokers of the same one; copied */
-    uint8_t id[16];                     /* this broker's id (first 16 bytes of its key's thumbprint) */
-    uint64_t epoch;                     /* of this run, larger than that of any run before */
-    uint64_t seed;                      /* for assigned client ids and hash keys */
-    const char *const *private_filters; /* topics that never leave this broker; borrowed for broker_new only */
-    size_t private_filter_count;
-    bool debug_notes;    /* notes at level debug are wanted: who connects, and who goes */
-    bool durable;        /* keeps a journal; without it nothing outlives a run, and nothing waits */
-    const char *version; /* for $SYS; copied; NULL: none */
+    const char *name;            /* this broker's name, for HLC ties and $SYS; copied */
+    const char *federation;      /* at most 63 bytes: links are made with brokers of the same one; copied */
+    uint8_t id[16];              /* this broker's id (first 16 bytes of its key's thumbprint) */
+    uint64_t epoch;              /* of this run, larger than that of any run before */
+    uint64_t seed;               /* for assigned client ids and hash keys */
+    const struct policy *policy; /* policy.h; NULL: everything may pass. Borrowed until another is set */
+    bool debug_notes;            /* notes at level debug are wanted: who connects, and who goes */
+    bool durable;                /* keeps a journal; without it nothing outlives a run, and nothing waits */
+    const char *version;         /* for $SYS; copied; NULL: none */
     struct broker_limits limits;
     struct broker_questions questions; /* its context must outlive the broker */
 };

@@ -9,7 +9,6 @@
 #include "broker/queues.h"
 #include "broker/record.h"
 #include "broker/replay.h"
-#include "broker/topic.h"
 #include "broker/unwanted.h"
 
 #include <stdio.h>
@@ -26,20 +25,6 @@ uint64_t federation_random(struct federation *federation) {
     return x * 0x2545f4914f6cdd1du;
 }
 
-static int copy_privates(struct federation *federation, const struct broker_options *options) {
-    for (size_t i = 0; i < options->private_filter_count; i++) {
-        size_t size = strlen(options->private_filters[i]);
-        if (!topic_filter_valid(options->private_filters[i], size)) continue;
-        struct private_filter *filter = malloc(sizeof *filter + size);
-        if (!filter) return -1;
-        filter->size = size;
-        memcpy(filter->text, options->private_filters[i], size);
-        filter->next = federation->privates;
-        federation->privates = filter;
-    }
-    return 0;
-}
-
 struct federation *federation_new(const struct federation_options *options, uint64_t now_ms) {
     struct federation *federation = calloc(1, sizeof *federation);
     if (!federation) return NULL;
@@ -47,6 +32,7 @@ struct federation *federation_new(const struct federation_options *options, uint
     federation->subs = options->subs;
     federation->retained = options->retained;
     federation->limits = options->options->limits;
+    federation->policy = options->options->policy;
     snprintf(federation->name, sizeof federation->name, "%s", options->options->name ? options->options->name : "");
     const char *named = options->options->federation;
     snprintf(federation->federation, sizeof federation->federation, "%s", named ? named : "");
@@ -61,7 +47,7 @@ struct federation *federation_new(const struct federation_options *options, uint
     names_init(&federation->adverts, federation_random(federation));
     federation->interest_tree = subs_new(federation_random(federation));
     federation->peer_rows = subs_new(federation_random(federation));
-    if (!federation->interest_tree || !federation->peer_rows || copy_privates(federation, options->options)) {
+    if (!federation->interest_tree || !federation->peer_rows) {
         federation_free(federation);
         return NULL;
     }
@@ -83,11 +69,6 @@ void federation_free(struct federation *federation) {
     unwanted_deinit(federation);
     subs_free(federation->interest_tree);
     subs_free(federation->peer_rows);
-    while (federation->privates) {
-        struct private_filter *next = federation->privates->next;
-        free(federation->privates);
-        federation->privates = next;
-    }
     free(federation->token);
     free(federation);
 }
@@ -130,23 +111,12 @@ void federation_tick(struct federation *federation, uint64_t now_ms) {
     link_news_tick(federation);
 }
 
-bool federation_private(const struct federation *federation, const char *topic, size_t size) {
-    for (const struct private_filter *filter = federation->privates; filter; filter = filter->next) {
-        if (topic_matches(filter->text, filter->size, topic, size)) return true;
-    }
-    return false;
+bool federation_sends(const struct subscriber *subscriber, const char *topic, size_t size) {
+    return policy_lets(&((const struct peer *)(const void *)subscriber)->rules, POLICY_EXPORT, topic, size);
 }
 
-bool federation_filter_is_local(const struct federation *federation, const char *filter, size_t size) {
-    if (size == 0 || filter[0] == '$') return true;
-    for (const struct private_filter *private = federation->privates; private; private = private->next) {
-        if (topic_filter_covers(private->text, private->size, filter, size)) return true;
-    }
-    return false;
-}
-
-bool federation_keeps_here(const struct federation *federation, const char *topic, size_t size) {
-    return topic[0] == '$' || federation_private(federation, topic, size);
+static bool keeps_here(const struct federation *federation, const struct message *message) {
+    return !policy_lets_some_peer(federation->policy, POLICY_EXPORT, message->topic, message->topic_size);
 }
 
 void federation_hit(struct federation *federation, uint64_t now_ms, struct subscriber *subscriber,
@@ -173,7 +143,10 @@ static void on_interested(void *context, struct subscriber *subscriber, const st
     struct publishing *publishing = context;
     struct federation *federation = publishing->federation;
     struct peer *peer = ((struct peer_rows *)(void *)subscriber)->peer;
-    if (peer->hit == federation->publication) return;
+    const struct message *message = publishing->message;
+    if (peer->hit == federation->publication ||
+        !policy_lets(&peer->rules, POLICY_EXPORT, message->topic, message->topic_size))
+        return;
     peer->hit = federation->publication;
     publishing->open |= replay_hold(federation, peer, publishing->message);
 }
@@ -195,7 +168,7 @@ static bool tell(struct federation *federation, struct message *message, struct 
 
 int federation_retains(struct federation *federation, uint64_t now_ms, const struct message *message) {
     federation->now_ms = now_ms;
-    if (federation_keeps_here(federation, message->topic, message->topic_size)) return 0;
+    if (keeps_here(federation, message)) return 0;
     return advert_of(federation, message->topic, message->topic_size) != NULL ? 0 : -1;
 }
 
@@ -205,7 +178,7 @@ void federation_published(struct federation *federation, uint64_t now_ms, struct
     if (memo->edition == edition(federation)) {
         if (memo->advert) advert_touch(federation, memo->advert);
     } else {
-        bool kept_here = federation_keeps_here(federation, message->topic, message->topic_size);
+        bool kept_here = keeps_here(federation, message);
         memo->advert = kept_here ? NULL : advert_of(federation, message->topic, message->topic_size);
         memo->edition = kept_here || tell(federation, message, memo->advert) ? edition(federation) : 0;
     }
@@ -214,7 +187,7 @@ void federation_published(struct federation *federation, uint64_t now_ms, struct
 
 int federation_subscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size) {
     federation->now_ms = now_ms;
-    if (federation_filter_is_local(federation, filter, size) || interest_add(federation, filter, size) == 0) return 0;
+    if (size == 0 || filter[0] == '$' || interest_add(federation, filter, size) == 0) return 0;
     broker_note_add(federation->broker, BROKER_NOTE_WARNING,
                     "short of memory: a subscription is not known to other brokers");
     return -1;
@@ -228,7 +201,7 @@ void federation_unsubscribed(struct federation *federation, uint64_t now_ms, con
 void federation_keep(struct federation *federation, uint64_t now_ms, const char *filter, size_t size,
                      enum keep_level before, enum keep_level level) {
     federation->now_ms = now_ms;
-    if (!federation_filter_is_local(federation, filter, size)) interest_keep(federation, filter, size, before, level);
+    interest_keep(federation, filter, size, before, level);
 }
 
 uint64_t federation_barrier(struct federation *federation, uint64_t now_ms, const char *const *filters,

@@ -44,12 +44,12 @@ void federation_durable(struct federation *federation, uint64_t now_ms);
 
 /* ---- client side -> peer side ---- */
 
-/* True for topics that never leave this broker: $ topics and private ones (options.private_filters). */
-bool federation_keeps_here(const struct federation *federation, const char *topic, size_t size);
+/* May this subscriber of kind SUBSCRIBER_PEER get the topic? So the policy says; subs_generation() changes with it. */
+bool federation_sends(const struct subscriber *peer, const char *topic, size_t size);
 
 /* A subscriber of kind SUBSCRIBER_PEER was hit by a publication of a local client; called at most once per peer and
- * publication, whatever the number of its filters, and not for topics that are kept here. Puts it into the peer's
- * outbox. kept: some of these filters are kept there (group.h).
+ * publication, whatever the number of its filters, and only if federation_sends(). Puts it into the peer's outbox.
+ * kept: some of these filters are kept there (group.h).
  */
 void federation_hit(struct federation *federation, uint64_t now_ms, struct subscriber *peer, struct message *message,
                     bool kept);
@@ -82,9 +82,6 @@ uint64_t federation_barrier(struct federation *federation, uint64_t now_ms, cons
 /* unconfirmed: the caller's, to free(); NULL unless it timed out, or if memory is short. */
 bool federation_next_released(struct federation *federation, uint64_t *barrier, bool *timed_out,
                               struct unconfirmed **unconfirmed);
-
-/* True if the topic is private (options.private_filters). */
-bool federation_private(const struct federation *federation, const char *topic, size_t size);
 
 /* ---- peer side -> client side (implemented by route.c, notes.c, sys.c, clock.c and durable.c) ---- */
 

@@ -63,7 +63,8 @@ static void on_hit(void *context, struct subscriber *subscriber, const struct su
     struct gather *gather = context;
     struct gathered *gathered;
 
-    if (gather->failed || (subscriber->kind == SUBSCRIBER_PEER && !gather->to_peers)) return;
+    if (gather->failed) return;
+    if (subscriber->kind == SUBSCRIBER_PEER && !federation_sends(subscriber, gather->topic, gather->topic_size)) return;
     gathered = meet(gather, subscriber);
     if (gathered == NULL || (subscription->identifier != 0 && add_identifier(gather, gathered, subscription) != 0)) {
         gather->failed = true;
@@ -78,11 +79,12 @@ static void on_hit(void *context, struct subscriber *subscriber, const struct su
     gathered->own = true;
 }
 
-int gather_topic(struct gather *gather, const struct subs *subs, const char *topic, size_t size, bool to_peers) {
+int gather_topic(struct gather *gather, const struct subs *subs, const char *topic, size_t size) {
     gather->number++;
     gather->met_count = gather->found_count = 0;
     gather->failed = false;
-    gather->to_peers = to_peers;
+    gather->topic = topic;
+    gather->topic_size = size;
     subs_match(subs, topic, size, on_hit, gather);
     return gather->failed ? -1 : 0;
 }

@@ -11,12 +11,14 @@ struct gather {
     struct found_identifier *found;
     uint32_t met_count, met_capacity;
     uint32_t found_count, found_capacity;
-    bool to_peers, failed;
+    const char *topic; /* of this walk */
+    size_t topic_size;
+    bool failed;
 };
 void gather_deinit(struct gather *gather);
 
-/* Walks the tree; to_peers is false for topics that stay here. Returns -1 when memory is short. */
-int gather_topic(struct gather *gather, const struct subs *subs, const char *topic, size_t size, bool to_peers);
+/* Walks the tree. Returns -1 when memory is short. */
+int gather_topic(struct gather *gather, const struct subs *subs, const char *topic, size_t size);
 /* Bytes that receivers and identifiers take. */
 size_t gather_size(const struct gather *gather);
 /* Writes them into the route's block, which must have room. */

@@ -42,7 +42,7 @@ static bool on_retained(void *context, struct message *message) {
     struct peer *peer = snapshot->peer;
     /* A broker speaks for its own clients only; what came from another broker is that one's to tell. */
     if (memcmp(message->stamp.origin, federation->id.bytes, sizeof message->stamp.origin) != 0) return true;
-    if (message->topic[0] == '$' || federation_private(federation, message->topic, message->topic_size)) return true;
+    if (!policy_lets(&peer->rules, POLICY_EXPORT, message->topic, message->topic_size)) return true;
     if (joined_otherwise(snapshot, message) || replay_holds(peer, message)) return true;
     if (outbox_put(&peer->outbox, message, true, 0) != OUTBOX_OK)
         snapshot->result = GROUP_NO_MEMORY;
@@ -59,10 +59,9 @@ static enum group_result send_snapshot(struct federation *federation, struct pee
     return snapshot.result;
 }
 
-enum joined_status group_status(const struct federation *federation, const struct peer *peer, const char *filter,
-                                size_t size) {
+enum joined_status group_status(const struct peer *peer, const char *filter, size_t size) {
     if (names_find(&peer->joins, filter, size)) return JOINED_YES;
-    return federation_filter_is_local(federation, filter, size) ? JOINED_PRIVATE : JOINED_FULL;
+    return policy_lets(&peer->rules, POLICY_EXPORT, filter, size) ? JOINED_FULL : JOINED_PRIVATE;
 }
 
 /* About what a join takes up: its text, twice, and a node of the tree for each level. */
@@ -127,8 +126,7 @@ enum group_result group_join(struct federation *federation, struct peer *peer, c
         join->stale = false;
         return peer->snapshot_lost ? send_snapshot(federation, peer, filter, size) : GROUP_OK;
     }
-    if (group_status(federation, peer, filter, size) == JOINED_PRIVATE || !has_room(peer, filter, size))
-        return GROUP_OK;
+    if (group_status(peer, filter, size) == JOINED_PRIVATE || !has_room(peer, filter, size)) return GROUP_OK;
     enum group_result result = send_snapshot(federation, peer, filter, size);
     if (result != GROUP_OK) return result;
     if (replay_joined(federation, peer, filter, size) == OUTBOX_NO_MEMORY) return GROUP_NO_MEMORY;
@@ -186,6 +184,15 @@ void group_synced(struct federation *federation, struct peer *peer) {
 
 void group_end_stale(struct federation *federation, struct peer *peer) {
     drop_below(federation, peer, true, KEEP_LASTING + 1);
+}
+
+void group_end_unexported(struct federation *federation, struct peer *peer) {
+    struct named *next;
+    for (struct named *named = peer->joins.first; named; named = next) {
+        next = named->next;
+        if (!policy_lets(&peer->rules, POLICY_EXPORT, named->text, named->size))
+            drop(federation, peer, (struct join *)(void *)named);
+    }
 }
 
 struct meeting {

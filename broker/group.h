@@ -9,8 +9,7 @@ enum group_result { GROUP_OK = 0, GROUP_NO_MEMORY = -1, GROUP_OVERLOAD = -2 };
  * only confirms. The negative results mean that the link should be given up. */
 enum group_result group_join(struct federation *federation, struct peer *peer, const char *filter, size_t size);
 /* What to answer to a join after group_join(). */
-enum joined_status group_status(const struct federation *federation, const struct peer *peer, const char *filter,
-                                size_t size);
+enum joined_status group_status(const struct peer *peer, const char *filter, size_t size);
 /* For how long the join is kept while the peer is away. One that is not there stays so. */
 void group_keep(struct federation *federation, struct peer *peer, const char *filter, size_t size,
                 enum keep_level level);
@@ -21,6 +20,8 @@ void group_leave(struct federation *federation, struct peer *peer, const char *f
 void group_stale(struct peer *peer);
 void group_synced(struct federation *federation, struct peer *peer);
 void group_end_stale(struct federation *federation, struct peer *peer);
+/* Joins end of which the peer's rules let nothing out. */
+void group_end_unexported(struct federation *federation, struct peer *peer);
 /* Some join of the peer matches the topic. */
 bool group_matches(const struct federation *federation, const struct peer *peer, const char *topic, size_t size);
 /* Joins that are kept for less than this level end: the peer is away (KEEP_RUN), or has begun anew (KEEP_LASTING). */

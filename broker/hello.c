@@ -1,5 +1,6 @@
 #include "broker/link.h"
 
+#include "broker/border.h"
 #include "broker/carry.h"
 #include "broker/group.h"
 #include "broker/interest.h"
@@ -120,7 +121,7 @@ void link_on_hello(struct federation *federation, struct link *link, const struc
         link_refuse(federation, link, BYE_OVERLOAD, answer.name, "no room for another peer (peers_max)");
         return;
     }
-    memcpy(peer->name, answer.name, sizeof peer->name);
+    border_name(federation, peer, answer.name);
     link->peer = peer;
     if (hello->epoch < peer->epoch) {
         link_refuse(federation, link, BYE_EPOCH, answer.name,

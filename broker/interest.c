@@ -66,7 +66,8 @@ static void join(struct federation *federation, struct interest *interest, struc
 
 /* Without memory the join is not made; the publisher's invite asks again with each publication. */
 static void want_add(struct federation *federation, struct interest *interest, struct peer *peer) {
-    if (want_find(interest, peer)) return;
+    const struct named *filter = &interest->row.named;
+    if (want_find(interest, peer) || !policy_lets(&peer->rules, POLICY_IMPORT, filter->text, filter->size)) return;
     if (interest->want_count == interest->want_capacity) {
         uint16_t capacity = (uint16_t)(interest->want_capacity ? interest->want_capacity * 2 : 2);
         struct want *wants = realloc(interest->wants, capacity * sizeof *wants);
@@ -121,7 +122,7 @@ int interest_add(struct federation *federation, const char *filter, size_t size)
     interest = make(federation, filter, size);
     if (!interest) return -1;
     interest->count = 1;
-    row_want(federation, &interest->row, true);
+    row_want(federation, &interest->row, policy_lets_some_peer(federation->policy, POLICY_IMPORT, filter, size));
     for (size_t i = 0; i < federation->peer_count; i++) {
         struct peer *peer = federation->peers[i];
         if (peer && peer->alive && peer_adverts(peer, filter, size)) want_add(federation, interest, peer);
@@ -226,9 +227,22 @@ void interest_review(struct federation *federation, struct peer *peer) {
     for (struct named *named = federation->interests.first; named && peer->want_count > 0; named = named->next) {
         struct interest *interest = (struct interest *)(void *)named;
         struct want *want = want_find(interest, peer);
-        if (want && interest->level == KEEP_NOT && !peer_adverts(peer, named->text, named->size))
-            leave(federation, interest, peer, want);
+        bool imported = policy_lets(&peer->rules, POLICY_IMPORT, named->text, named->size);
+        bool asked = interest->level != KEEP_NOT || peer_adverts(peer, named->text, named->size);
+        if (want && !(imported && asked)) leave(federation, interest, peer, want);
     }
+}
+
+void interest_seek(struct federation *federation, struct peer *peer) {
+    for (struct named *named = federation->interests.first; named; named = named->next) {
+        if (peer_adverts(peer, named->text, named->size)) want_add(federation, (struct interest *)(void *)named, peer);
+    }
+}
+
+void interests_tell(struct federation *federation) {
+    for (struct named *named = federation->interests.first; named; named = named->next)
+        row_want(federation, &((struct interest *)(void *)named)->row,
+                 policy_lets_some_peer(federation->policy, POLICY_IMPORT, named->text, named->size));
 }
 
 void interest_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size,
@@ -260,7 +274,8 @@ static void say_all(struct federation *federation, struct peer *peer, enum frame
 
 void interest_sync(struct federation *federation, struct peer *peer) {
     struct link *link = peer->link;
-    say_all(federation, peer, FRAME_JOIN, KEEP_NOT);
+    if (peer->rejoins) say_all(federation, peer, FRAME_LEAVE, KEEP_NOT);
+    if (peer->link == link) say_all(federation, peer, FRAME_JOIN, KEEP_NOT);
     if (peer->link == link) say_all(federation, peer, FRAME_KEEP, KEEP_RUN);
     if (peer->link == link) say_all(federation, peer, FRAME_KEEP, KEEP_LASTING);
 }

@@ -1,5 +1,5 @@
 /* The filters that local sessions subscribe to, counted: each is a newsub row, and a join wanted at every peer whose
- * adverts intersect it. */
+ * adverts intersect it, as far as the policy imports it. */
 #ifndef BROKER_INTEREST_H
 #define BROKER_INTEREST_H
 
@@ -43,14 +43,18 @@ void interest_keep(struct federation *federation, const char *filter, size_t siz
 void interest_drop(struct federation *federation, const char *filter, size_t size);
 /* A newpub row of the peer appeared: joins what intersects it. */
 void interest_advert(struct federation *federation, struct peer *peer, const char *filter, size_t size);
-/* Drops the joins at the peer that no row of it asks for. Those that are kept stay: what is published after all, while
- * this broker is away, is to wait for it. */
+/* Drops the joins at the peer that its rules exclude, or that no row of it asks for. Those that are kept stay without a
+ * row: what is published after all, while this broker is away, is to wait for it. */
 void interest_review(struct federation *federation, struct peer *peer);
+/* Joins at the peer what its rows ask for and is not joined yet. */
+void interest_seek(struct federation *federation, struct peer *peer);
+/* Tells, or withdraws, rows: another policy says what is imported. */
+void interests_tell(struct federation *federation);
 /* The peer invites to a topic: joins the filters that match. Returns how many do. */
 size_t interest_invited(struct federation *federation, struct peer *peer, const char *topic, size_t size);
 void interest_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size,
                      enum joined_status status);
-/* Says all joins again on a new link. */
+/* Says all joins, again, after those that are to be left (peer.rejoins). */
 void interest_sync(struct federation *federation, struct peer *peer);
 /* Joins there are over (the peer forgot them): all wants are new. */
 void interest_void(struct federation *federation, struct peer *peer);

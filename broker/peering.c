@@ -1,6 +1,7 @@
 #include "broker/peering.h"
 
 #include "broker/barrier.h"
+#include "broker/border.h"
 #include "broker/carry.h"
 #include "broker/link.h"
 #include "broker/rows.h"
@@ -58,6 +59,10 @@ void broker_set_epoch(struct broker *broker, uint64_t now_ms, uint64_t epoch) {
     DL_FOREACH_SAFE(federation->links, link, next) {
         link_end(federation, link, BYE_CLOSING, "a later epoch of this broker begins");
     }
+}
+
+bool broker_set_policy(struct broker *broker, uint64_t now_ms, const struct policy *policy) {
+    return border_set(enter(broker, now_ms), policy);
 }
 
 bool broker_next_row(struct broker *broker, struct broker_row_change *change) {

@@ -65,6 +65,11 @@ uint64_t broker_wanted(const struct broker *broker, enum row_kind kind);
  */
 void broker_set_epoch(struct broker *broker, uint64_t now_ms, uint64_t epoch);
 
+/* Another policy than that of broker_options, or than the one before, is in force; NULL: everything may pass. Borrowed
+ * until another is set; the one before may be freed now. What may no longer cross is dropped where it waits, and where
+ * exports change the link begins anew. What a peer has already stays there. False if it says the same. */
+bool broker_set_policy(struct broker *broker, uint64_t now_ms, const struct policy *policy);
+
 /* ---- links ---- */
 
 /* The next peer to dial; false when there is none. Answer with broker_link_open(..., dialled = true) at once
@@ -158,6 +163,7 @@ const char *link_limit_name(enum link_at limit);
 enum given_up {
     GIVEN_UP_EXPIRED,   /* its expiry interval was over */
     GIVEN_UP_RESTARTED, /* the peer began anew: QoS 0 that may have come before, what nobody there asks for any more */
+    GIVEN_UP_POLICY,    /* it waited while what may leave was changed */
     GIVEN_UP_AWAY,      /* the peer is away, and at QoS 0 nothing waits for it */
     GIVEN_UP_COUNT
 };
@@ -183,7 +189,7 @@ struct link_info {
     uint64_t sent_again;            /* on another link, with or without publication */
     uint64_t publications_received; /* and taken */
     uint64_t received_as_nil;       /* the peer had dropped them or given them up */
-    uint64_t refused;               /* private here, of a $ topic, or retained in the far future */
+    uint64_t refused;               /* not to be taken, as the policy says, or retained in the far future */
     uint64_t repeated;              /* received again, and not taken */
     uint64_t lost;                  /* numbers that were passed over */
     uint64_t reordered;             /* of these, came later, and were not taken */

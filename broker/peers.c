@@ -1,6 +1,7 @@
 #include "broker/peers.h"
 
 #include "broker/barrier.h"
+#include "broker/border.h"
 #include "broker/group.h"
 #include "broker/interest.h"
 #include "broker/ledger.h"
@@ -65,6 +66,7 @@ struct peer *peers_make(struct federation *federation, const struct peer_id *id)
     peer->federation = federation;
     peer->index = (uint16_t)index;
     peer->id = *id;
+    peer->rules = policy_rules_of(federation->policy, NULL); /* what waits for it until it is named is looked at then */
     peer->joins_void_ms = peer->review_ms = peer->replay_ms = UINT64_MAX;
     peer->stale_ms = peer->lapse_ms = UINT64_MAX;
     peer->backoff_ms = BACKOFF_MIN_MS;
@@ -172,7 +174,7 @@ static void review_later(struct federation *federation, struct peer *peer) {
 }
 
 void peer_alive(struct federation *federation, struct peer *peer, const char *name, uint64_t epoch) {
-    snprintf(peer->name, sizeof peer->name, "%s", name);
+    border_name(federation, peer, name);
     if (epoch > peer->epoch) peer_restarted(federation, peer, epoch);
     if (epoch > peer->rows_epoch) {
         /* Its rows of this run follow; those of the run before are gone. A hello may have told of the run earlier. */
@@ -242,6 +244,11 @@ static struct subs *tree_of(struct federation *federation, struct peer *peer, en
     return kind == ROW_NEWPUB ? peer->newpub_tree : federation->peer_rows;
 }
 
+static void note_unseen(struct federation *federation, const struct peer *peer) {
+    broker_note_add(federation->broker, BROKER_NOTE_WARNING, "short of memory: a registry row of %s is not seen",
+                    peer->name);
+}
+
 static void row_appeared(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter,
                          size_t size) {
     static const struct subscription plain = {.qos = 2};
@@ -250,18 +257,28 @@ static void row_appeared(struct federation *federation, struct peer *peer, enum 
     struct named *named = named_new(sizeof *named, filter, size);
     if (!named || names_add(rows, named)) {
         free(named);
-        broker_note_add(federation->broker, BROKER_NOTE_WARNING, "short of memory: a registry row of %s is not seen",
-                        peer->name);
+        note_unseen(federation, peer);
         return;
     }
-    if (subs_add(tree_of(federation, peer, kind), filter, size, &peer->rows.subscriber, &plain) < 0) {
+    bool imported = kind == ROW_NEWPUB && policy_lets(&peer->rules, POLICY_IMPORT, filter, size);
+    if ((imported || kind == ROW_NEWSUB) &&
+        subs_add(tree_of(federation, peer, kind), filter, size, &peer->rows.subscriber, &plain) < 0) {
         names_remove(rows, named);
         free(named);
-        broker_note_add(federation->broker, BROKER_NOTE_WARNING, "short of memory: a registry row of %s is not seen",
-                        peer->name);
+        note_unseen(federation, peer);
         return;
     }
-    if (kind == ROW_NEWPUB) interest_advert(federation, peer, filter, size);
+    if (imported) interest_advert(federation, peer, filter, size);
+}
+
+void peer_sift_rows(struct federation *federation, struct peer *peer) {
+    static const struct subscription plain = {.qos = 2};
+    for (const struct named *row = peer->newpub.first; row; row = row->next) {
+        if (!policy_lets(&peer->rules, POLICY_IMPORT, row->text, row->size))
+            subs_remove(peer->newpub_tree, row->text, row->size, &peer->rows.subscriber);
+        else if (subs_add(peer->newpub_tree, row->text, row->size, &peer->rows.subscriber, &plain) < 0)
+            note_unseen(federation, peer);
+    }
 }
 
 static void row_disappeared(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter,

@@ -12,6 +12,7 @@
  *   ledger.h    what became of publications; link_news.h tells of it
  *   carry.h     packets of gossip on links
  *   unwanted.h  what peers ask for in vain because of our rows
+ *   border.h    what the policy says of each peer, and what follows when it says something else
  */
 #ifndef BROKER_PEERS_H
 #define BROKER_PEERS_H
@@ -22,6 +23,7 @@
 #include "broker/link_news.h"
 #include "broker/names.h"
 #include "broker/outbox.h"
+#include "broker/policy.h"
 #include "broker/taken.h"
 #include "broker/timers.h"
 
@@ -77,12 +79,13 @@ struct peer {
     uint16_t index;
     struct peer_id id;
     char name[64];
+    struct policy_rules rules; /* of the policy for this name; border.c */
     bool alive;
     uint64_t epoch;      /* 0 until known */
     uint64_t rows_epoch; /* of the run whose rows are known; they end with it */
     uint64_t known_sequence;
     struct names newpub, newsub; /* of bare struct named */
-    struct subs *newpub_tree;    /* the same rows, for what meets them */
+    struct subs *newpub_tree;    /* those of them that we import, for what meets them */
     struct names joins;          /* of struct join (group.c) */
     size_t join_bytes;           /* what they take up, about */
     struct timer timer;          /* the earliest of the times below; peers.c */
@@ -94,6 +97,7 @@ struct peer {
     uint32_t backoff_ms;
     uint32_t want_count, want_joined; /* joins we want there; interest.c */
     uint64_t unconfirmed;             /* number of the last barrier that it missed; barrier.c */
+    bool rejoins;                     /* they are to be left first, so that the snapshots come again */
     uint64_t hit;                     /* federation.publication that reached it through a join */
     /* replay.c */
     struct hold *holds;
@@ -121,12 +125,6 @@ struct carry_queue {
     size_t bytes;
 };
 
-struct private_filter {
-    struct private_filter *next;
-    size_t size;
-    char text[];
-};
-
 struct federation {
     struct broker *broker;
     struct subs *subs;
@@ -135,7 +133,7 @@ struct federation {
     char name[64], federation[64];
     struct peer_id id;
     uint64_t epoch, random, now_ms; /* now_ms: of the call under way */
-    struct private_filter *privates;
+    const struct policy *policy;    /* NULL: everything may pass */
     uint8_t *token;
     size_t token_size;
     struct peer_questions questions;
@@ -189,8 +187,6 @@ struct federation {
 };
 
 uint64_t federation_random(struct federation *federation);
-/* Stays here whatever peers want: starts with $, or is private as a whole. */
-bool federation_filter_is_local(const struct federation *federation, const char *filter, size_t size);
 
 /* ---- peers.c ---- */
 
@@ -206,6 +202,8 @@ void peer_restarted(struct federation *federation, struct peer *peer, uint64_t e
 void peer_gone(struct federation *federation, struct peer *peer);
 void peer_row(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter, size_t size,
               bool active);
+/* Other rows of it count, by its rules. */
+void peer_sift_rows(struct federation *federation, struct peer *peer);
 bool peer_adverts(const struct peer *peer, const char *filter, size_t size);
 /* There is something to exchange with it. */
 bool peer_has_business(const struct federation *federation, const struct peer *peer);

@@ -34,11 +34,11 @@ static void answer_joins(struct federation *federation, struct link *link, struc
     size_t size;
     struct frame_out *out = sender_begin(link, FRAME_JOINED, JOINED_YES);
     for (struct frame frame = joins; frame_next_name(&frame, &filter, &size);) {
-        if (group_status(federation, peer, filter, size) == JOINED_YES) frame_add_name(out, filter, size);
+        if (group_status(peer, filter, size) == JOINED_YES) frame_add_name(out, filter, size);
     }
     if (out->item_count > 0) sender_end(federation, link, peer->outbox.end);
     while (link->state == LINK_UP && frame_next_name(&joins, &filter, &size)) {
-        enum joined_status status = group_status(federation, peer, filter, size);
+        enum joined_status status = group_status(peer, filter, size);
         if (status != JOINED_YES) sender_name(federation, link, FRAME_JOINED, status, filter, size);
     }
 }
@@ -83,6 +83,7 @@ static void on_leave(struct federation *federation, struct link *link, struct fr
 static void on_joined(struct federation *federation, struct link *link, struct frame *frame) {
     const char *filter;
     size_t size;
+    link->peer->rejoins = false; /* they were left before */
     while (frame_next_name(frame, &filter, &size))
         interest_joined(federation, link->peer, filter, size, frame->code == JOINED_YES ? JOINED_YES : JOINED_FULL);
 }
@@ -96,11 +97,10 @@ static void on_invite(struct federation *federation, struct link *link, struct f
             return;
         }
         link->peer->totals.invites_received++;
-        size_t joining = topic[0] == '$' || federation_private(federation, topic, size)
-                             ? 0
-                             : interest_invited(federation, link->peer, topic, size);
-        if (joining > 0 || link->state != LINK_UP) continue;
-        unwanted_note(federation, ROW_NEWSUB, topic, size);
+        bool imported = policy_lets(&link->peer->rules, POLICY_IMPORT, topic, size);
+        if (imported && interest_invited(federation, link->peer, topic, size) > 0) continue;
+        if (link->state != LINK_UP) break;
+        if (imported) unwanted_note(federation, ROW_NEWSUB, topic, size);
         sender_name(federation, link, FRAME_DECLINE, PEER_DECLINE_MAX_MS, topic, size);
     }
 }
@@ -150,6 +150,17 @@ static bool is_stamped_badly(struct federation *federation, const struct peer *p
     return true;
 }
 
+/* It may well be what we have joined, as a filter is joined as a whole. */
+static void refuse(struct federation *federation, struct peer *peer, const struct publication *publication) {
+    static const char reason[] = "sends what federation.import or private_topics here do not take from it; it is "
+                                 "dropped, and not sent at all with a federation.export there";
+    peer->totals.refused++;
+    enum broker_note_level level = link_refusal_level(federation, peer->name, reason);
+    broker_note_add(federation->broker, level == BROKER_NOTE_WARNING ? BROKER_NOTE_INFO : level, "%s %s: topic '%.*s'",
+                    peer->name, reason, publication->topic_size < 100 ? (int)publication->topic_size : 100,
+                    publication->topic);
+}
+
 /* What is not taken is as if it had not come. */
 static enum peer_taken take_publication(struct federation *federation, struct peer *peer,
                                         const struct publication *given) {
@@ -159,9 +170,8 @@ static enum peer_taken take_publication(struct federation *federation, struct pe
         peer->totals.received_as_nil++;
         return PEER_TAKEN;
     }
-    /* Ours alone, whatever the peer says: $ topics and private ones. */
-    if (federation_keeps_here(federation, publication->topic, publication->topic_size)) {
-        peer->totals.refused++;
+    if (!policy_lets(&peer->rules, POLICY_IMPORT, publication->topic, publication->topic_size)) {
+        refuse(federation, peer, publication);
         return PEER_TAKEN;
     }
     if (is_stamped_badly(federation, peer, publication)) {

@@ -117,6 +117,21 @@ enum outbox_result replay_joined(struct federation *federation, struct peer *pee
     return OUTBOX_OK;
 }
 
+void replay_end_unexported(struct peer *peer) {
+    struct hold *held, *next_held;
+    DL_FOREACH_SAFE(peer->holds, held, next_held) {
+        if (policy_lets(&peer->rules, POLICY_EXPORT, held->message->topic, held->message->topic_size)) continue;
+        drop_hold(peer, held);
+        ledger_given_up(peer, GIVEN_UP_POLICY, 1);
+    }
+    struct named *next;
+    for (struct named *named = peer->invites.first; named; named = next) {
+        next = named->next;
+        if (!policy_lets(&peer->rules, POLICY_EXPORT, named->text, named->size))
+            forget_invite(peer, (struct invite *)(void *)named);
+    }
+}
+
 bool replay_holds(const struct peer *peer, const struct message *message) {
     const struct hold *held;
     DL_FOREACH(peer->holds, held) {

@@ -9,6 +9,8 @@
 bool replay_hold(struct federation *federation, struct peer *peer, struct message *message);
 /* Moves what matches the filter to the outbox, in order. */
 enum outbox_result replay_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size);
+/* Drops what the peer's rules do not let out. */
+void replay_end_unexported(struct peer *peer);
 /* A message that is held and matches: a snapshot would repeat it. */
 bool replay_holds(const struct peer *peer, const struct message *message);
 void replay_declined(struct federation *federation, struct peer *peer, const char *topic, size_t size, uint64_t ttl_ms);

@@ -98,7 +98,9 @@ static void on_look(void *context, struct subscriber *subscriber, const struct s
     const struct session *session = (const struct session *)subscriber;
 
     if (subscriber->kind == SUBSCRIBER_SHARE && share_lasts(subscriber)) look->lasts = true;
-    if (subscriber->kind == SUBSCRIBER_PEER && look->to_peers && subscription->qos > 0) look->lasts = true;
+    if (subscriber->kind == SUBSCRIBER_PEER && look->to_peers && subscription->qos > 0 &&
+        federation_sends(subscriber, look->message->topic, look->message->topic_size))
+        look->lasts = true;
     if (subscriber->kind != SUBSCRIBER_SESSION || !session->durable || subscription->qos == 0) return;
     if (subscription->no_local && session->number == look->message->publisher) return;
     look->lasts = true;
@@ -113,9 +115,7 @@ static bool would_last(const struct broker *broker, const struct message *messag
 
 /* While the store fails, other brokers get what they can without it. */
 bool route_lasts(const struct broker *broker, const struct message *message) {
-    return would_last(broker, message,
-                      !broker->journal.failing &&
-                          !federation_keeps_here(broker->federation, message->topic, message->topic_size));
+    return would_last(broker, message, !broker->journal.failing);
 }
 
 enum routed route_local(struct broker *broker, uint64_t now_ms, struct message *message, bool only_if_retained) {

@@ -10,7 +10,6 @@ enum { FIRST_BUCKETS = 64, RECENT = 4096 };
 
 struct routes {
     const struct subs *subs;
-    const struct federation *federation;
     uint64_t seed;
     uint64_t era; /* how often all were dropped, + 1 */
     struct gather gather;
@@ -20,12 +19,11 @@ struct routes {
     struct route passing;    /* of the last topic that is not kept */
 };
 
-struct routes *routes_new(const struct subs *subs, const struct federation *federation, uint64_t seed) {
+struct routes *routes_new(const struct subs *subs, uint64_t seed) {
     struct routes *routes = calloc(1, sizeof *routes);
 
     if (routes == NULL) return NULL;
     routes->subs = subs;
-    routes->federation = federation;
     routes->seed = seed;
     routes->era = 1;
     return routes;
@@ -163,9 +161,7 @@ struct route *routes_find(struct routes *routes, const char *topic, size_t size,
         if (route != NULL) *hint = (struct route_hint){.route = route, .era = routes->era};
     }
     if (route != NULL && route->generation == generation) return route;
-    if (gather_topic(&routes->gather, routes->subs, topic, size,
-                     !federation_keeps_here(routes->federation, topic, size)) != 0)
-        return NULL;
+    if (gather_topic(&routes->gather, routes->subs, topic, size) != 0) return NULL;
     route = place(routes, route, hash, topic, size);
     if (route == NULL) return NULL;
     gather_write(&routes->gather, route);

@@ -1,8 +1,9 @@
 /* Inside broker/: where the publications of a topic go, found once and kept: a cache in front of the subscription tree.
  *
- * What is kept of a topic is what a walk of the tree would find now: it is good as long as subs_generation() is what it
- * was then, and made anew after that. It does not depend on the publication: QoS and retain of that, and who published,
- * are looked at when it is delivered. Members of a $share group are chosen then, too: the group is the receiver.
+ * What is kept of a topic is what a walk of the tree would find now, without the peers that the policy does not let
+ * have it: it is good as long as subs_generation() is what it was then, and made anew after that. It does not depend on
+ * the publication: QoS and retain of that, and who published, are looked at when it is delivered. Members of a $share
+ * group are chosen then, too: the group is the receiver.
  *
  * A topic is kept from its second publication on, if the first is not long ago, so that many topics with few
  * publications each cost no memory. When ROUTES_MAX or ROUTES_BYTES_MAX is reached, all are dropped.
@@ -54,7 +55,7 @@ struct route_hint {
 };
 
 struct routes;
-struct routes *routes_new(const struct subs *subs, const struct federation *federation, uint64_t seed);
+struct routes *routes_new(const struct subs *subs, uint64_t seed);
 void routes_free(struct routes *routes);
 
 /* The route of a valid topic, until the next call or change of the tree; NULL when memory is short. hint is brought up

@@ -238,3 +238,7 @@ size_t subs_count(const struct subs *subs) {
 uint64_t subs_generation(const struct subs *subs) {
     return subs->generation;
 }
+
+void subs_touch(struct subs *subs) {
+    subs->generation++;
+}

@@ -53,5 +53,7 @@ bool subs_meets(const struct subs *subs, const char *filter, size_t size);
 size_t subs_count(const struct subs *subs); /* subscriptions */
 /* Changes with every change of the tree: a cache of matches is good as long as this is the same. */
 uint64_t subs_generation(const struct subs *subs);
+/* Something else has changed that such a cache depends on. */
+void subs_touch(struct subs *subs);
 
 #endif

@@ -278,7 +278,9 @@ struct config *config_parse(const char *text, size_t size, const char *dir, stru
     yaml_parser_t parser;
     yaml_document_t document;
     struct config *config = calloc(1, sizeof(*config));
-    if (config == NULL || !yaml_parser_initialize(&parser)) return no_memory(config, faults);
+    if (config != NULL) config->federation.policy = policy_new();
+    if (config == NULL || config->federation.policy == NULL || !yaml_parser_initialize(&parser))
+        return no_memory(config, faults);
     config->log_level = LOG_LEVEL_INFO;
     yaml_parser_set_input_string(&parser, (const unsigned char *)text, size);
     if (!load_document(&parser, text, size, &document, faults)) {
@@ -286,7 +288,7 @@ struct config *config_parse(const char *text, size_t size, const char *dir, stru
         config_free(config);
         return NULL;
     }
-    struct config_reader reader = {.document = &document, .config = config, .faults = faults, .dir = dir};
+    struct config_reader reader = {.document = &document, .config = config, .faults = faults, .dir = dir, .peer = ""};
     read_document(&reader);
     yaml_document_delete(&document);
     yaml_parser_delete(&parser);
@@ -373,7 +375,6 @@ void config_free(struct config *config) {
     free(config->tls.client_ca.path);
     free(config->federation.name);
     free(config->federation.gossip_key.path);
-    for (size_t i = 0; i < config->federation.private_topic_count; i++)
-        free(config->federation.private_topics[i]);
+    policy_free(config->federation.policy);
     free(config);
 }

@@ -11,13 +11,15 @@
 #include <stdint.h>
 
 #include "broker/broker.h"
+#include "broker/policy.h"
 #include "daemon/log.h"
 #include "daemon/store.h"
 #include "gossip/gossip.h"
 
 #define CONFIG_LISTENERS_MAX 16u /* per kind */
 #define CONFIG_BOOTSTRAP_MAX 64u
-#define CONFIG_FILTERS_MAX 256u
+#define CONFIG_FILTERS_MAX 256u /* per list */
+#define CONFIG_PEERS_MAX 256u   /* with lists of their own */
 #define CONFIG_ISSUERS_MAX 8u
 #define CONFIG_PROXIES_MAX 64u
 #define CONFIG_FAULTS_MAX 100u /* more are not kept */
@@ -87,9 +89,8 @@ struct config {
         struct config_address bootstrap[CONFIG_BOOTSTRAP_MAX];
         struct config_path gossip_key;
         bool multicast;
-        int multicast_line; /* 0 if not given */
-        size_t private_topic_count;
-        char *private_topics[CONFIG_FILTERS_MAX];
+        int multicast_line;    /* 0 if not given */
+        struct policy *policy; /* private_topics, export, import, peers */
     } federation;
     struct {
         bool anonymous_everywhere; /* clients.anonymous: true; by default anonymous clients are welcome from loopback

@@ -5,6 +5,7 @@
 #define AT(field) offsetof(struct config, field)
 #define COUNT(keys) (sizeof(keys) / sizeof((keys)[0]))
 
+#define FILTERS "topic filters in quotes, such as [\"plant/#\"], or [] for no topic at all"
 #define LISTEN_ADDRESS "HOST:PORT, such as 0.0.0.0:1883 or \"[::1]:1883\""
 
 static const struct config_key storage_keys[] = {
@@ -54,6 +55,18 @@ static const struct config_key tls_keys[] = {
     {.name = "require_client_cert", .read = config_read_require_client_cert, .write = "true or false"},
 };
 
+static const struct config_key of_a_peer[] = {
+    {.name = "export", .read = config_read_export, .write = FILTERS},
+    {.name = "import", .read = config_read_import, .write = FILTERS},
+};
+
+static const struct config_key peers_by_name[] = {
+    {.read = config_read_peer,
+     .write = "the name of a broker, such as edge-2",
+     .children = of_a_peer,
+     .child_count = COUNT(of_a_peer)},
+};
+
 static const struct config_key federation_keys[] = {
     {.name = "name",
      .read = config_read_name,
@@ -68,7 +81,12 @@ static const struct config_key federation_keys[] = {
      .read = config_read_path,
      .offset = AT(federation.gossip_key),
      .write = "the path of the federation's gossip key"},
-    {.name = "private_topics", .read = config_read_filters, .write = "topic filters in quotes, such as [\"local/#\"]"},
+    {.name = "private_topics",
+     .read = config_read_private_topics,
+     .write = "topic filters in quotes, such as [\"local/#\"]"},
+    {.name = "export", .read = config_read_export, .write = FILTERS},
+    {.name = "import", .read = config_read_import, .write = FILTERS},
+    {.name = "peers", .read = config_read_mapping, .children = peers_by_name, .child_count = COUNT(peers_by_name)},
 };
 
 static const struct config_key client_keys[] = {

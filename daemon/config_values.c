@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "broker/topic.h"
 #include "daemon/nearest.h"
 
 #define PATH_MAX_SHOWN 128u
@@ -71,7 +70,7 @@ static char *copy(struct config_reader *reader, char *text) {
 
 static const struct config_key *find_key(const struct config_key *keys, size_t count, const char *name) {
     for (size_t i = 0; i < count; i++)
-        if (strcmp(keys[i].name, name) == 0) return &keys[i];
+        if (keys[i].name == NULL || strcmp(keys[i].name, name) == 0) return &keys[i];
     return NULL;
 }
 
@@ -123,6 +122,7 @@ static void read_pair(struct config_reader *reader, const struct config_key *map
         return;
     }
     const struct config_key *key = find_key(mapping->children, mapping->child_count, name);
+    reader->name = name_node;
     if (key == NULL)
         unknown_key(reader, mapping, below, name_node);
     else
@@ -146,19 +146,22 @@ void config_read_mapping(struct config_reader *reader, const struct config_key *
 
 /* ---- single values ---- */
 
+const char *config_name_fault(const char *text) {
+    for (const char *c = text; *c != '\0'; c++)
+        if (!isalnum((unsigned char)*c) && strchr("._-", *c) == NULL)
+            return "has characters other than letters, digits, '.', '_' and '-'";
+    return strlen(text) > GOSSIP_NAME_MAX ? "is longer than 63 characters" : NULL;
+}
+
 void config_read_name(struct config_reader *reader, const struct config_key *key, const char *path,
                       yaml_node_t *value) {
     char **name = config_target(reader, key);
     const char *text = config_scalar(reader, key, path, value);
     if (name == &reader->config->name) reader->config->name_line = config_line(value); /* given, be it good or not */
     if (text == NULL) return;
-    for (const char *c = text; *c != '\0'; c++) {
-        if (isalnum((unsigned char)*c) || strchr("._-", *c) != NULL) continue;
-        config_bad_value(reader, key, path, value, text, "has characters other than letters, digits, '.', '_' and '-'");
-        return;
-    }
-    if (strlen(text) > GOSSIP_NAME_MAX) {
-        config_bad_value(reader, key, path, value, text, "is longer than 63 characters");
+    const char *fault = config_name_fault(text);
+    if (fault != NULL) {
+        config_bad_value(reader, key, path, value, text, fault);
         return;
     }
     free(*name);
@@ -315,22 +318,4 @@ static void read_issuer(struct config_reader *reader, const struct config_key *k
 void config_read_issuers(struct config_reader *reader, const struct config_key *key, const char *path,
                          yaml_node_t *value) {
     config_read_list(reader, key, path, value, CONFIG_ISSUERS_MAX, read_issuer);
-}
-
-static void read_filter(struct config_reader *reader, const struct config_key *key, const char *path,
-                        const yaml_node_t *item) {
-    const char *text = config_scalar(reader, key, path, item);
-    if (text == NULL) return;
-    if (!topic_filter_valid(text, strlen(text)) || topic_is_shared(text, strlen(text))) {
-        config_bad_value(reader, key, path, item, text, "is no topic filter");
-        return;
-    }
-    char *filter = copy(reader, strdup(text));
-    if (filter != NULL)
-        reader->config->federation.private_topics[reader->config->federation.private_topic_count++] = filter;
-}
-
-void config_read_filters(struct config_reader *reader, const struct config_key *key, const char *path,
-                         yaml_node_t *value) {
-    config_read_list(reader, key, path, value, CONFIG_FILTERS_MAX, read_filter);
 }

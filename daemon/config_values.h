@@ -11,6 +11,10 @@ struct config_reader {
     struct config *config;
     struct config_faults *faults;
     const char *dir;
+    const yaml_node_t *name;  /* the key whose value is read */
+    const char *peer;         /* whose keys are read in federation.peers; "" outside */
+    size_t peer_count;        /* of these, so far */
+    struct policy_list *list; /* that filters are read into */
     bool no_memory;
 };
 
@@ -21,7 +25,7 @@ typedef void config_read_value(struct config_reader *reader, const struct config
                                yaml_node_t *value);
 
 struct config_key {
-    const char *name;
+    const char *name; /* NULL: any */
     config_read_value *read;
     size_t offset;                     /* of the value in struct config */
     const char *write;                 /* what to write, for faults: "one name, such as edge-1" */
@@ -44,7 +48,10 @@ config_read_value config_read_require_client_cert; /* tls.require_client_cert */
 config_read_value config_read_advertise;           /* federation.advertise */
 config_read_value config_read_bootstrap;           /* federation.bootstrap */
 config_read_value config_read_multicast;           /* federation.multicast */
-config_read_value config_read_filters;             /* federation.private_topics */
+config_read_value config_read_private_topics;      /* federation.private_topics */
+config_read_value config_read_export;              /* federation.export, and of a peer */
+config_read_value config_read_import;              /* federation.import, and of a peer */
+config_read_value config_read_peer;                /* federation.peers.NAME */
 config_read_value config_read_anonymous;           /* clients.anonymous */
 config_read_value config_read_number;              /* 1 to max */
 config_read_value config_read_level;               /* log.level */
@@ -59,6 +66,9 @@ const char *config_scalar(struct config_reader *reader, const struct config_key 
 /* A fault: PATH: "TEXT" WHY; write ... */
 void config_bad_value(struct config_reader *reader, const struct config_key *key, const char *path,
                       const yaml_node_t *node, const char *text, const char *why);
+
+/* NULL if the text may be the name of a broker or federation; else what is wrong with it. */
+const char *config_name_fault(const char *text);
 
 /* A list, or one item alone. */
 typedef void config_read_item(struct config_reader *reader, const struct config_key *key, const char *path,

@@ -40,8 +40,7 @@ static bool make_broker(struct node *node, const struct node_options *options, u
         .federation = options->federation,
         .epoch = options->epoch,
         .seed = options->seed,
-        .private_filters = options->private_filters,
-        .private_filter_count = options->private_filter_count,
+        .policy = options->policy,
         .durable = options->durable,
         .debug_notes = options->debug_notes,
         .limits = options->broker_limits,
@@ -301,6 +300,12 @@ void node_durable(struct node *node, uint64_t now_ms, uint64_t number) {
 }
 
 /* ---- from outside ---- */
+
+bool node_set_policy(struct node *node, uint64_t now_ms, const struct policy *policy) {
+    const bool changed = broker_set_policy(node->broker, now_ms, policy);
+    node_pump(node, now_ms);
+    return changed;
+}
 
 void node_datagram(struct node *node, uint64_t now_ms, const struct gossip_address *from, const uint8_t *bytes,
                    size_t size) {

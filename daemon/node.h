@@ -54,9 +54,8 @@ struct node_options {
     uint8_t ring_digest[32];
     struct gossip_address advertise;
     uint64_t epoch, seed;
-    bool durable, debug_notes; /* broker.h */
-    const char *const *private_filters;
-    size_t private_filter_count;
+    bool durable, debug_notes;   /* broker.h */
+    const struct policy *policy; /* broker.h */
     struct broker_limits broker_limits;
     struct gossip_limits gossip_limits;
     struct broker_questions questions;
@@ -72,6 +71,9 @@ enum gossip_ring_verdict node_take_ring(struct node *node, uint64_t now_ms, cons
 
 /* The wall clock's reading, whenever convenient (each turn of the loop): for token expiry and the hybrid clock only. */
 void node_set_wall(struct node *node, uint64_t now_ms, int64_t wall_ms);
+
+/* broker_set_policy(), and pumps. */
+bool node_set_policy(struct node *node, uint64_t now_ms, const struct policy *policy);
 
 struct broker *node_broker(struct node *node);
 struct gossip *node_gossip(struct node *node); /* NULL for a broker alone */

@@ -280,8 +280,7 @@ static bool make_node(struct server *server, char error[SERVER_ERROR_MAX]) {
         .epoch = server->epoch,
         .durable = server->storing != NULL,
         .debug_notes = log_wants(server->log, LOG_LEVEL_DEBUG),
-        .private_filters = (const char *const *)config->federation.private_topics,
-        .private_filter_count = config->federation.private_topic_count,
+        .policy = config->federation.policy,
         .broker_limits = config->broker_limits,
         .gossip_limits = config->gossip_limits,
         .questions = {.context = server, .may_connect = may_connect},
@@ -452,6 +451,7 @@ bool server_run(const struct config *config, const struct identity *identity, st
     storing_stop(server.storing);
     web_free(server.web);
     node_free(server.node);
+    policy_free(server.policy);
     storing_free(server.storing);
     if (uv_loop_close(&loop) != 0) {
         log_text(log, LOG_LEVEL_WARNING, "ended", "with work still under way");

@@ -42,6 +42,7 @@ struct server {
     const struct identity *identity;
     struct tls_certificates *certificates; /* what clients see over TLS; read anew on SIGHUP */
     struct log *log;
+    struct policy *policy; /* of the last SIGHUP, which the node borrows; NULL: that of config */
     struct node *node;
     struct storing *storing;     /* what outlives a run; NULL in memory */
     struct clients *clients;     /* MQTT */

@@ -4,28 +4,8 @@
 #include <stdio.h>
 
 #include "daemon/memory.h"
+#include "daemon/reload.h"
 #include "daemon/storing.h"
-
-/* Certificates are renewed often, and clients that are connected need not notice. */
-static void reload(struct server *server) {
-    const struct config *config = server->config;
-    struct config_faults faults = {0};
-    char line[CONFIG_FAULT_LINE_MAX];
-    tls_certificates_read(server->certificates, config, server_wall_ms() / 1000, &faults);
-    for (size_t i = 0; i < faults.count; i++) {
-        config_fault_format(&faults.items[i], config->file != NULL ? config->file : "hobnobd", line, sizeof(line));
-        log_text(server->log, faults.items[i].warning ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, "reload", "%s", line);
-    }
-    if (config->tls.cert.path == NULL)
-        log_text(server->log, LOG_LEVEL_WARNING, "reload",
-                 "nothing to read anew: there is no tls.cert, and all else needs a restart of hobnobd");
-    else if (faults.errors > 0)
-        log_text(server->log, LOG_LEVEL_ERROR, "reload", "the certificates in use stay as they were");
-    else
-        log_text(server->log, LOG_LEVEL_INFO, "reload",
-                 "new TLS connections use the certificates as they are now; all else in the configuration needs a "
-                 "restart of hobnobd");
-}
 
 static void describe_store(const struct server *server, char *out, size_t size) {
     struct store_state state;

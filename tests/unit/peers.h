@@ -72,7 +72,8 @@ struct world {
         void (*restore)(struct broker *broker, uint64_t now_ms, void *context); /* and told at its start; or NULL */
         void *restore_context;
         struct broker_limits limits;
-        const char *private_filter, *federation;
+        const struct policy *policy;
+        const char *federation;
     } sites[SITES_MAX];
     int site_count;
     bool apart[SITES_MAX][SITES_MAX]; /* no dial gets through */
@@ -137,8 +138,7 @@ static inline bool site_start(struct world *world, int index) {
         .durable = site->durable,
     };
     memcpy(options.id, site->id.bytes, 16);
-    options.private_filters = &site->private_filter;
-    options.private_filter_count = site->private_filter ? 1 : 0;
+    options.policy = site->policy;
     site->broker = broker_new(&options, world->now_ms);
     if (!site->broker) return false;
     broker_set_wall_offset(site->broker, 1000000);

@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "joined.h"
+#include "policies.h"
 
 /* The registry has not brought the advert of the topic yet: the invite alone does it. */
 static void first_message_waits_for_the_invited_join(void **state) {
@@ -255,7 +256,8 @@ static void after_the_linger_the_peer_leaves(void **state) {
 static void private_topics_never_cross(void **state) {
     (void)state;
     struct world *world = world_of(2);
-    world->sites[0].private_filter = "local/#";
+    struct policy *policy = POLICY({"", POLICY_PRIVATE, "local/#"});
+    world->sites[0].policy = policy;
     assert_true(world_start(world));
     struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
     client_publish(world, says, "local/a", "retained secret", 1, true);
@@ -278,6 +280,7 @@ static void private_topics_never_cross(void **state) {
     for (int i = 0; i < world->row_count; i++)
         assert_true(world->rows[i].site == 1 || strncmp(world->rows[i].filter, "local", 5) != 0);
     end(world);
+    policy_free(policy);
 }
 
 static void a_topic_is_invited_once_until_it_is_answered(void **state) {

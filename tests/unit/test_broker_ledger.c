@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "joined.h"
+#include "policies.h"
 
 static void publish_many(struct world *world, struct client *says, const char *topic, int count, int qos) {
     for (int i = 0; i < count; i++)
@@ -166,7 +167,8 @@ static void for_one_that_is_gone_nothing_of_qos_0_waits(void **state) {
 static void what_is_private_at_the_other_end_is_refused_there(void **state) {
     (void)state;
     struct world *world = world_of(2);
-    world->sites[1].private_filter = "t/secret";
+    struct policy *policy = POLICY({"", POLICY_PRIVATE, "t/secret"});
+    world->sites[1].policy = policy;
     assert_true(world_start(world));
     struct client *says = client_connect(world, 0), *hears = client_connect(world, 1);
     client_subscribe(world, hears, "t/#", 1);
@@ -179,6 +181,7 @@ static void what_is_private_at_the_other_end_is_refused_there(void **state) {
     assert_int_equal(world_link(world, 1, 0).refused, 1);
     assert_int_equal(world_link(world, 1, 0).publications_received, 1);
     end(world);
+    policy_free(policy);
 }
 
 int main(void) {

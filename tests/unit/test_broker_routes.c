@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "broker/peers.h"
 #include "broker/routes.h"
 #include "broker/topic.h"
 
-enum { SUBSCRIBERS = 12, FILTERS = 60, HINTS = 3 };
+enum { PEERS = 2, SUBSCRIBERS = 12, FILTERS = 60, HINTS = 3 };
 
 /* The model: every subscription, matched one by one. */
 struct held {
@@ -23,10 +24,10 @@ struct held {
 
 struct fixture {
     struct subs *subs;
-    struct retained *retained;
-    struct federation *federation;
     struct routes *routes;
-    struct subscriber subscribers[SUBSCRIBERS];
+    struct policy *policy;
+    struct peer peers[PEERS];
+    struct subscriber sessions[SUBSCRIBERS]; /* from PEERS on */
     struct held held[SUBSCRIBERS][FILTERS];
     char filters[FILTERS][32];
     struct route_hint hints[HINTS];
@@ -51,22 +52,23 @@ static void random_path(struct fixture *fixture, char out[32], bool wildcards) {
     if (out[0] == '\0') snprintf(out, 32, "a");
 }
 
+static struct subscriber *subscriber(struct fixture *fixture, unsigned who) {
+    return who < PEERS ? &fixture->peers[who].subscriber : &fixture->sessions[who];
+}
+
 static int begin(void **state) {
-    static const char *const privates[] = {"own/#"};
-    struct broker_options options = {
-        .name = "edge-1", .epoch = 1, .private_filters = privates, .private_filter_count = 1};
     struct fixture *fixture = calloc(1, sizeof *fixture);
 
     fixture->random = 7;
     fixture->subs = subs_new(1);
-    fixture->retained = retained_new(1 << 20, 100, 1);
-    fixture->federation = federation_new(
-        &(struct federation_options){.options = &options, .subs = fixture->subs, .retained = fixture->retained}, 0);
-    fixture->routes = routes_new(fixture->subs, fixture->federation, 1);
+    fixture->routes = routes_new(fixture->subs, 1);
+    fixture->policy = policy_new();
+    policy_list_add(policy_list(fixture->policy, "", POLICY_PRIVATE), "own/#", 5);
+    fixture->peers[0].rules = policy_rules_of(fixture->policy, "");
     for (unsigned i = 0; i < FILTERS; i++)
         random_path(fixture, fixture->filters[i], true);
     for (unsigned i = 0; i < SUBSCRIBERS; i++)
-        fixture->subscribers[i].kind = i < 2 ? SUBSCRIBER_PEER : SUBSCRIBER_SESSION;
+        subscriber(fixture, i)->kind = i < PEERS ? SUBSCRIBER_PEER : SUBSCRIBER_SESSION;
     *state = fixture;
     return 0;
 }
@@ -75,8 +77,7 @@ static int end(void **state) {
     struct fixture *fixture = *state;
 
     routes_free(fixture->routes);
-    federation_free(fixture->federation);
-    retained_free(fixture->retained);
+    policy_free(fixture->policy);
     subs_free(fixture->subs);
     free(fixture);
     return 0;
@@ -90,7 +91,7 @@ static void change(struct fixture *fixture) {
     for (unsigned i = 0; i < what; i++)
         if (strcmp(fixture->filters[i], filter) == 0) return; /* the same once more */
     if (held->there && roll(fixture, 2) == 0) {
-        assert_int_equal(subs_remove(fixture->subs, filter, strlen(filter), &fixture->subscribers[who]), SUBS_OK);
+        assert_int_equal(subs_remove(fixture->subs, filter, strlen(filter), subscriber(fixture, who)), SUBS_OK);
         held->there = false;
         return;
     }
@@ -99,8 +100,13 @@ static void change(struct fixture *fixture) {
                                                .no_local = roll(fixture, 3) == 0,
                                                .retain_as_published = roll(fixture, 2) == 0,
                                                .identifier = roll(fixture, 2) * (1 + what)};
-    if (who < 2) held->subscription = (struct subscription){.qos = 2};
-    assert_true(subs_add(fixture->subs, filter, strlen(filter), &fixture->subscribers[who], &held->subscription) >= 0);
+    if (who < PEERS) held->subscription = (struct subscription){.qos = 2};
+    assert_true(subs_add(fixture->subs, filter, strlen(filter), subscriber(fixture, who), &held->subscription) >= 0);
+}
+
+static void change_rules(struct fixture *fixture) {
+    fixture->peers[roll(fixture, PEERS)].rules = policy_rules_of(roll(fixture, 2) ? fixture->policy : NULL, "");
+    subs_touch(fixture->subs);
 }
 
 /* What one subscriber gets of a publication, as text. */
@@ -113,7 +119,9 @@ struct outcome {
 static struct outcome by_model(const struct fixture *fixture, unsigned who, const char *topic, bool own) {
     struct outcome outcome = {0};
 
-    if (who < 2 && (strncmp(topic, "own/", 4) == 0 || strcmp(topic, "own") == 0)) return outcome;
+    if (who < PEERS && fixture->peers[who].rules.lists[POLICY_PRIVATE] &&
+        (strncmp(topic, "own/", 4) == 0 || strcmp(topic, "own") == 0))
+        return outcome;
     for (unsigned i = 0; i < FILTERS; i++) {
         const struct held *held = &fixture->held[who][i];
         if (!held->there || (own && held->subscription.no_local) ||
@@ -127,12 +135,12 @@ static struct outcome by_model(const struct fixture *fixture, unsigned who, cons
     return outcome;
 }
 
-static struct outcome by_route(const struct fixture *fixture, const struct route *route, unsigned who, bool own) {
+static struct outcome by_route(struct fixture *fixture, const struct route *route, unsigned who, bool own) {
     struct outcome outcome = {0};
 
     for (uint32_t i = 0; i < route->receiver_count; i++) {
         const struct receiver *receiver = &route->receivers[i];
-        if (receiver->subscriber != &fixture->subscribers[who] ||
+        if (receiver->subscriber != subscriber(fixture, who) ||
             (receiver->scope != RECEIVES_ALL && (receiver->scope == RECEIVES_OWN) != own))
             continue;
         assert_false(outcome.gets); /* one copy */
@@ -157,7 +165,7 @@ static void publish(struct fixture *fixture, const char *topic) {
             assert_int_equal(found.gets, expected.gets);
             assert_int_equal(found.retain, expected.retain);
             assert_true(found.identifiers == expected.identifiers);
-            if (who >= 2) assert_int_equal(found.qos, expected.qos);
+            if (who >= PEERS) assert_int_equal(found.qos, expected.qos);
         }
     }
 }
@@ -171,6 +179,7 @@ static void a_kept_route_is_what_the_tree_says(void **state) {
             for (unsigned i = 0; i < 8; i++)
                 random_path(fixture, topics[i], false);
         if (roll(fixture, 4) == 0) change(fixture);
+        if (roll(fixture, 8) == 0) change_rules(fixture);
         publish(fixture, topics[roll(fixture, 8)]);
     }
     assert_true(routes_count(fixture->routes) > 8);

@@ -33,6 +33,7 @@ static const char *fault_text(void) {
 }
 
 #define NEEDS_PEERS "identity: {token: t, key: k, issuers: [i]}\nfederation: {gossip_key: g}\n"
+#define FILTERS "topic filters in quotes, such as [\"plant/#\"], or [] for no topic at all\n"
 
 static const struct {
     const char *text, *faults;
@@ -196,8 +197,22 @@ static const struct {
      "g\n  private_topics: [\"a#\", \"$share/g/t\"]\n",
      "c.yaml:6: federation.private_topics: \"a#\" is no topic filter; write topic filters in quotes, such as "
      "[\"local/#\"]\n"
-     "c.yaml:6: federation.private_topics: \"$share/g/t\" is no topic filter; write topic filters in quotes, such as "
-     "[\"local/#\"]\n"},
+     "c.yaml:6: federation.private_topics: \"$share/g/t\" names a shared subscription, and the filter behind its name "
+     "is enough; write topic filters in quotes, such as [\"local/#\"]\n"},
+    {"name: a\nfederation:\n  export: [$SYS/#, \"a/#/b\"]\n  import:\n",
+     "c.yaml:3: federation.export: \"$SYS/#\" begins with $, and such topics never leave a broker; write " FILTERS
+     "c.yaml:3: federation.export: \"a/#/b\" is no topic filter; write " FILTERS
+     "c.yaml:4: federation.import is empty; write " FILTERS},
+    {"name: a\nfederation:\n  peers:\n    edge 2:\n      export: [a]\n    b: {exprt: [a]}\n    c: [a]\n    b: {}\n",
+     "c.yaml:4: federation.peers: \"edge 2\" has characters other than letters, digits, '.', '_' and '-'; write the "
+     "name of a broker, such as edge-2\n"
+     "c.yaml:6: unknown key \"federation.peers.b.exprt\"; write \"export\"\n"
+     "c.yaml:7: federation.peers.c has no keys below it; write one KEY: VALUE a line\n"
+     "c.yaml:8: federation.peers.b was given before, in line 6; write it once\n"},
+    {"name: a\nfederation:\n  peers: {b: {import: [\"$share/g/t\"], private_topics: [a]}}\n",
+     "c.yaml:3: federation.peers.b.import: \"$share/g/t\" names a shared subscription, and the filter behind its name "
+     "is enough; write " FILTERS
+     "c.yaml:3: unknown key \"federation.peers.b.private_topics\"; write one of: export, import\n"},
     /* numbers and words */
     {"name: a\nlimits: {clients_max: many}\n",
      "c.yaml:2: limits.clients_max: \"many\" is no whole number from 1 to 4294967295; write a number of connections\n"},
@@ -306,6 +321,25 @@ static void broken_yaml_names_its_line(void **state) {
     }
 }
 
+static bool lets(const struct policy *policy, const char *peer, enum policy_kind way, const char *topic) {
+    struct policy_rules rules = policy_rules_of(policy, peer);
+    return policy_lets(&rules, way, topic, strlen(topic));
+}
+
+static void assert_topics(const struct policy *policy) {
+    assert_true(lets(policy, "any", POLICY_EXPORT, "plant/1"));
+    assert_true(lets(policy, "any", POLICY_EXPORT, "status"));
+    assert_false(lets(policy, "any", POLICY_EXPORT, "orders/1"));
+    assert_false(lets(policy, "any", POLICY_EXPORT, "plant/private"));
+    assert_false(lets(policy, "any", POLICY_IMPORT, "plant/1"));
+    assert_true(lets(policy, "hq", POLICY_EXPORT, "orders/1"));
+    assert_false(lets(policy, "hq", POLICY_EXPORT, "local/1"));
+    assert_true(lets(policy, "hq", POLICY_IMPORT, "orders/1"));
+    assert_false(lets(policy, "hq", POLICY_IMPORT, "hello"));
+    assert_true(lets(policy, "edge-2", POLICY_IMPORT, "hello"));
+    assert_false(lets(policy, "edge-2", POLICY_EXPORT, "orders/1"));
+}
+
 static void every_key_arrives(void **state) {
     (void)state;
     struct config *config =
@@ -324,6 +358,12 @@ static void every_key_arrives(void **state) {
               "  gossip_key: gossip.key\n"
               "  multicast: true\n"
               "  private_topics: [\"local/#\", +/private]\n"
+              "  export: [\"plant/#\", status]\n"
+              "  import: []\n"
+              "  peers:\n"
+              "    hq: {export: \"#\", import: [\"orders/+\"]}\n"
+              "    edge-2:\n"
+              "      import: [hello]\n"
               "clients: {anonymous: true}\n"
               "limits: {subscribe_barrier_ms: 250, queue_bytes_max: 5000000000, probe_interval_ms: 700,\n"
               "  eager_members_max: 3, datagrams_queued_max: 9, datagram_bytes_per_s: 20000, subscriptions_per_client: "
@@ -353,8 +393,7 @@ static void every_key_arrives(void **state) {
     assert_true(config->federation.multicast);
     assert_string_equal(config->federation.bootstrap[1].ip, "2001:db8::7");
     assert_string_equal(config->federation.gossip_key.path, "/etc/hobnob/gossip.key");
-    assert_int_equal(config->federation.private_topic_count, 2);
-    assert_string_equal(config->federation.private_topics[1], "+/private");
+    assert_topics(config->federation.policy);
     assert_true(config->clients.anonymous_everywhere);
     assert_false(config->clients.anonymous_nowhere);
     assert_int_equal(config->broker_limits.subscribe_barrier_ms, 250);
@@ -491,10 +530,11 @@ static void file_is_read_and_paths_are_relative_to_it(void **state) {
 /* Whatever the file holds, reading it ends without a fault of ours. */
 static void damaged_files_do_no_harm(void **state) {
     (void)state;
-    static const char good[] = "name: edge-1\nidentity: &x {token: t, key: k, issuers: [i]}\nlisten:\n  mqtt: "
-                               "[127.0.0.1:1883, \"[::1]:1884\"]\n  peers: 0.0.0.0:7100\n"
-                               "federation:\n  bootstrap: [edge-2.example:7101]\n  gossip_key: g\n  private_topics: "
-                               "[\"local/#\"]\nlimits: {clients_max: 250}\nlog: {level: debug}\n";
+    static const char good[] =
+        "name: edge-1\nidentity: &x {token: t, key: k, issuers: [i]}\nlisten:\n  mqtt: "
+        "[127.0.0.1:1883, \"[::1]:1884\"]\n  peers: 0.0.0.0:7100\n"
+        "federation:\n  bootstrap: [edge-2.example:7101]\n  gossip_key: g\n  private_topics: "
+        "[\"local/#\"]\n  export: []\n  peers: {b: {import: [a]}}\nlimits: {clients_max: 250}\nlog: {level: debug}\n";
     uint64_t random = 0x9e3779b97f4a7c15u;
     for (int run = 0; run < 20000; run++) {
         char text[sizeof(good)];

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "policies.h"
 #include "with_disk.h"
 
 enum { MESSAGES = 8 };
@@ -335,6 +336,34 @@ static void an_idle_topic_stays_joined_for_those_that_are_kept(void **state) {
     pair_end(&pair);
 }
 
+/* After a crash the joins are known before the name of who made them: what waits is kept until that is known. */
+static void an_absent_broker_gets_what_its_name_is_let_have(void **state) {
+    (void)state;
+    struct policy *policy = POLICY({"", POLICY_EXPORT, NULL}, {"site-1", POLICY_EXPORT, "t"});
+    struct pair pair = hearing_new();
+    client_subscribe(pair.world, pair.hears, "u", 2);
+    run(&pair, 1000);
+    client_publish(pair.world, pair.says, "u", "warm", 2, false);
+    run(&pair, 1000);
+    part(&pair);
+    pair.world->sites[A].policy = policy;
+    die_at(&pair, A);
+    begin_anew(&pair);
+    assert_int_equal(link_at_a(&pair).joined_here, 2);
+    client_publish(pair.world, pair.says, "t", "1", 1, false);
+    client_publish(pair.world, pair.says, "u", "2", 1, false);
+    run(&pair, 100);
+    assert_int_equal(disk_count(pair.disks[A], RECORD_OUTBOX), 2);
+    meet(&pair);
+    assert_int_equal(times_got(&pair, 1), 1);
+    assert_int_equal(times_got(&pair, 2), 0);
+    assert_int_equal(link_at_a(&pair).given_up[GIVEN_UP_POLICY], 1);
+    assert_int_equal(link_at_a(&pair).joined_here, 1);
+    assert_int_equal(disk_count(pair.disks[A], RECORD_OUTBOX), 0);
+    pair_end(&pair);
+    policy_free(policy);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_comes_once_wherever_its_broker_dies),
@@ -349,6 +378,7 @@ int main(void) {
         cmocka_unit_test(a_journal_that_begins_anew_tells_of_what_waits),
         cmocka_unit_test(a_broker_that_begins_anew_keeps_for_topics_that_it_has_not_told_of_again),
         cmocka_unit_test(an_idle_topic_stays_joined_for_those_that_are_kept),
+        cmocka_unit_test(an_absent_broker_gets_what_its_name_is_let_have),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
