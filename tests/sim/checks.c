@@ -54,7 +54,10 @@ static struct due due(const struct world *world, size_t client, const struct jou
         if (entry->client != client || !checks_matches(inner != NULL ? inner : entry->filter, publication->topic))
             continue;
         if (entry->ended_us != JOURNAL_NEVER && entry->ended_us + ENDING_US < publication->sent_us) continue;
-        result.may = true;
+        struct checks_crossing crossing = checks_crossing(world, publication->broker_host, entry->broker_host,
+                                                          publication->topic, publication->sent_us);
+        result.may |= crossing.ever;
+        if (!crossing.always) continue;
         if (inner != NULL || entry->granted_us > publication->sent_us || entry->ended_us != JOURNAL_NEVER) continue;
         result.must = true;
         if (entry->qos > result.qos) result.qos = entry->qos;

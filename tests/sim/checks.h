@@ -19,7 +19,8 @@ bool checks_tables_agree(const struct world *world, char why[CHECKS_WHY]);
 
 enum checks_repeats { CHECKS_ONCE, CHECKS_QOS1_MAY_REPEAT };
 /* Publications sent at or after from_us: a client that was granted a matching filter before and still has it got
- * exactly one copy (G2, G3, G4, G5), a client with none got none, anyone between at most one. Whoever calls it has
+ * exactly one copy (G2, G3, G4, G5), a client with none, or to which it may not cross, got none, anyone between at most
+ * one. Whoever calls it has
  * waited until all could arrive. */
 bool checks_delivery(const struct world *world, uint64_t from_us, enum checks_repeats repeats, char why[CHECKS_WHY]);
 /* The same for groups of shared subscriptions: of the members at one broker, one got one copy. (Of one client alone,
@@ -62,6 +63,15 @@ bool checks_clients_idle(const struct world *world);
 bool checks_ledgers(const struct world *world, char why[CHECKS_WHY]);
 /* Sums over the links of one broker (all peers). */
 struct link_info checks_links(const struct world *world, size_t node);
+/* The one that this host belongs to; NULL if it is a client. */
+const struct world_node *checks_broker(const struct world *world, size_t host);
+/* May the topic cross from one broker to the other, by all policies that were in force since then, and by any? To
+ * itself always. */
+struct checks_crossing {
+    bool always, ever;
+};
+struct checks_crossing checks_crossing(const struct world *world, size_t from_host, size_t to_host, const char *topic,
+                                       uint64_t since_us);
 /* Does the MQTT filter match the topic? (MQTT 5.0 section 4.7; apart from broker/topic.h.) */
 bool checks_matches(const char *filter, const char *topic);
 /* FILTER of "$share/NAME/FILTER"; NULL for any other. */

@@ -4,14 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct world_node *broker_of(const struct world *world, size_t host) {
-    for (size_t i = 0; i < world->node_count; i++)
-        if (world->nodes[i]->host == host) return world->nodes[i];
-    return NULL;
-}
-
 static bool session_was_kept(const struct world *world, const struct sim_client *client, char why[CHECKS_WHY]) {
-    const struct world_node *broker = broker_of(world, sim_client_broker_host(client));
+    const struct world_node *broker = checks_broker(world, sim_client_broker_host(client));
     if (!sim_client_is_persistent(client) || broker == NULL) return true;
     if (sim_client_sessions(client) <= 1 + broker->disk_losses) return true;
     snprintf(why, CHECKS_WHY, "%s kept a session and had to begin %llu anew at %s, which lost its disk %llu times",
@@ -47,13 +41,24 @@ static bool shows_join(const struct world *world, const struct journal_subscript
     return checks_matches(entry->filter, earlier->topic);
 }
 
+static uint64_t policy_since_us(const struct world_node *node) {
+    return node->policy_count > 0 ? node->policies[node->policy_count - 1].since_us : 0;
+}
+
+/* Since then both brokers have had their policies, and those let it cross: a join may end when one changes. */
+static bool may_cross(const struct world *world, const struct world_node *from, const struct world_node *to,
+                      const struct journal_publication *publication, uint64_t since_us) {
+    return since_us > policy_since_us(from) && since_us > policy_since_us(to) &&
+           checks_crossing(world, from->host, to->host, publication->topic, since_us).always;
+}
+
 /* What the entry was sent before from the publication's broker shows that this one keeps a join for it. Both had their
  * disks all the time; and only one of them began anew since: the other knows of the join, or of the topic. */
 static bool is_joined(const struct world *world, const struct journal_subscription *entry,
                       const struct journal_publication *publication) {
     const struct journal *journal = &world->journal;
-    const struct world_node *from = broker_of(world, publication->broker_host),
-                            *to = broker_of(world, entry->broker_host);
+    const struct world_node *from = checks_broker(world, publication->broker_host),
+                            *to = checks_broker(world, entry->broker_host);
     if (from == NULL || to == NULL || from->disk_losses + to->disk_losses > 0) return false;
     for (size_t i = 0; i < journal->receipt_count && journal->receipts[i].at_us < publication->sent_us; i++) {
         const struct journal_receipt *receipt = &journal->receipts[i];
@@ -62,7 +67,7 @@ static bool is_joined(const struct world *world, const struct journal_subscripti
             earlier->sent_us > entry->granted_us && earlier->qos > 0 && earlier->acked_us < publication->sent_us &&
             (in_one_run(from, earlier->sent_us, publication->acked_us) ||
              in_one_run(to, earlier->sent_us, publication->acked_us)) &&
-            shows_join(world, entry, earlier, publication))
+            shows_join(world, entry, earlier, publication) && may_cross(world, from, to, publication, earlier->sent_us))
             return true;
     }
     return false;

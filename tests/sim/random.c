@@ -16,6 +16,8 @@ struct plan {
     struct dice dice;
     struct network_weather weather;
     bool hostile; /* the last broker is; it has no clients */
+    bool policed; /* brokers have policies, and change them */
+    struct dice policy_dice;
 };
 
 static size_t draw(struct plan *plan, size_t bound) {
@@ -39,6 +41,33 @@ static void subscribe(struct plan *plan, struct sim_client *client) {
     sim_client_subscribe(client, filters[draw(plan, sizeof filters / sizeof *filters)], (uint8_t)draw(plan, 3));
 }
 
+static size_t draw_policy(struct plan *plan, size_t bound) {
+    return (size_t)dice_below(&plan->policy_dice, bound);
+}
+
+/* A list for all, or for one peer: of no filter, or of some. */
+static void draw_list(struct plan *plan, const char *peer, enum policy_kind kind, struct world_rule *rules,
+                      size_t *count) {
+    rules[(*count)++] = (struct world_rule){.peer = peer, .kind = kind};
+    for (size_t more = draw_policy(plan, 4); more > 0; more--)
+        rules[(*count)++] = (struct world_rule){
+            .peer = peer, .kind = kind, .filter = filters[draw_policy(plan, sizeof filters / sizeof *filters)]};
+}
+
+static void draw_rules(struct plan *plan, size_t node) {
+    struct world *world = plan->world;
+    struct world_rule rules[WORLD_RULES_MAX];
+    size_t count = 0;
+    for (int kind = POLICY_EXPORT; kind <= POLICY_IMPORT; kind++) {
+        const char *peer = world->nodes[draw_policy(plan, world->node_count)]->name;
+        if (draw_policy(plan, 3) == 0) draw_list(plan, "", (enum policy_kind)kind, rules, &count);
+        if (draw_policy(plan, 3) == 0) draw_list(plan, peer, (enum policy_kind)kind, rules, &count);
+    }
+    if (count < WORLD_RULES_MAX && draw_policy(plan, 4) == 0)
+        rules[count++] = (struct world_rule){.peer = "", .kind = POLICY_PRIVATE, .filter = "r/b"};
+    world_set_policy(world, node, rules, count);
+}
+
 static void populate(struct plan *plan) {
     struct world *world = plan->world;
     size_t nodes = 2 + draw(plan, NODES_MAX - 1);
@@ -46,6 +75,7 @@ static void populate(struct plan *plan) {
     if (plan->hostile) world_make_hostile(world, nodes);
     for (size_t i = 0; i < nodes; i++) {
         world->nodes[i]->wall_skew_ms = (int64_t)draw(plan, 40000) - 20000;
+        if (plan->policed) draw_rules(plan, i);
         world_start(world, i);
         for (size_t clients = 1 + draw(plan, 2); clients > 0; clients--) {
             char id[64];
@@ -141,6 +171,8 @@ static void hurt(struct plan *plan) {
 }
 
 static void step(struct plan *plan) {
+    if (plan->policed && draw_policy(plan, 20) == 0)
+        draw_rules(plan, draw_policy(plan, plan->world->node_count - plan->hostile));
     size_t what = draw(plan, 100);
     if (what < 60)
         publish(plan);
@@ -175,6 +207,8 @@ static bool faults_then_quiet(struct run *run, struct world *world, bool hostile
     struct plan plan = {.world = world, .hostile = hostile};
     char why[CHECKS_WHY] = "";
     dice_init(&plan.dice, run->seed, "plan");
+    dice_init(&plan.policy_dice, run->seed, "policies");
+    plan.policed = draw_policy(&plan, 2) == 0;
     draw_weather(&plan);
     populate(&plan);
     for (size_t steps = 20 + draw(&plan, 120); steps > 0; steps--) {

@@ -42,6 +42,7 @@ void world_free(struct world *world) {
         node_free(node->node);
         world_disk_free(node);
         world_hostile_free(node);
+        world_policies_free(node);
         auth_key_free(node->key);
         free(node->token);
         free(node->bootstrap);
@@ -185,6 +186,7 @@ void world_start(struct world *world, size_t index) {
         .advertise = network_address(world->network, node->host, WORLD_PEERS_PORT),
         .epoch = node->saved_epoch,
         .durable = true,
+        .policy = world_policy_of(node),
         .seed = dice_next(&world->dice),
         .broker_limits = world->options.broker_limits,
         .gossip_limits = node->gossip_limits,

@@ -9,6 +9,7 @@
 
 #include <stdio.h>
 
+#include "broker/policy.h"
 #include "daemon/node.h"
 #include "tests/sim/client.h"
 #include "tests/sim/credentials.h"
@@ -28,6 +29,21 @@ struct world_log {
     char event[24];
     uint64_t count;
     char last[240];
+};
+
+/* A filter of a list of a policy (broker/policy.h). */
+struct world_rule {
+    const char *peer; /* "" for all */
+    enum policy_kind kind;
+    const char *filter; /* NULL: the list is there; it may be empty */
+};
+#define WORLD_RULES_MAX 16u
+
+struct world_policy {
+    struct policy *policy;
+    struct world_rule rules[WORLD_RULES_MAX];
+    size_t rule_count;
+    uint64_t since_us;
 };
 
 struct world_connection {
@@ -73,6 +89,8 @@ struct world_node {
     size_t log_count;
 
     struct gossip_limits gossip_limits;
+    struct world_policy *policies; /* one after the other; none: everything may cross. world_policy.c */
+    size_t policy_count;
     struct world_hostility *hostility; /* NULL: it is honest. world_hostile.c */
 };
 
@@ -151,6 +169,12 @@ void world_disk_flush(struct world_node *node);
 /* An end that is none: all that was given is gone, but perhaps the transaction that runs. */
 void world_disk_crash(struct world_node *node);
 void world_disk_free(struct world_node *node);
+
+/* world_policy.c */
+/* From now on, also while it runs; the texts are borrowed. */
+void world_set_policy(struct world *world, size_t node, const struct world_rule *rules, size_t count);
+const struct policy *world_policy_of(const struct world_node *node);
+void world_policies_free(struct world_node *node);
 
 /* world_hostile.c: a broker with gossip key and token that does harm, beside a core that is as honest as any. */
 /* Before it starts for the first time. */

@@ -179,6 +179,46 @@ static void retained_copy_is_not_a_second_one(void **state) {
     assert_int_equal(journal_copies(&world->journal, 1, number, true), 2);
 }
 
+/* Two at edge-1 and edge-2, at the moment 0. */
+static struct checks_crossing crossing(const struct world *world, const char *topic, uint64_t since_us) {
+    return checks_crossing(world, world->nodes[0]->host, world->nodes[1]->host, topic, since_us);
+}
+
+static void both_ends_decide_what_may_cross(void **state) {
+    static const struct world_rule exports[] = {{"", POLICY_EXPORT, "a/#"}, {"edge-2", POLICY_EXPORT, "b"}},
+                                   imports[] = {{"edge-1", POLICY_IMPORT, "+"}, {"", POLICY_PRIVATE, "p"}},
+                                   later[] = {{"", POLICY_EXPORT, NULL}};
+    struct world *world = *state;
+    world_add_node(world, "edge-2");
+    assert_true(crossing(world, "b", 0).always);
+    world_set_policy(world, 0, exports, 2);
+    assert_true(crossing(world, "b", 0).always);
+    assert_false(crossing(world, "a/1", 0).ever); /* the list of the peer takes the place */
+    world_set_policy(world, 1, imports, 2);
+    assert_true(crossing(world, "b", 0).always);
+    assert_false(crossing(world, "p", 0).ever);
+    world_run_ms(world, 10);
+    world_set_policy(world, 0, later, 1);
+    assert_true(crossing(world, "b", 0).ever && !crossing(world, "b", 0).always);
+    assert_false(crossing(world, "b", 10001).ever);
+    assert_true(checks_crossing(world, world->nodes[0]->host, world->nodes[0]->host, "b", 10001).always);
+}
+
+static void copy_that_may_not_cross_is_not_good(void **state) {
+    static const struct world_rule nothing = {"", POLICY_EXPORT, NULL};
+    struct world *world = *state;
+    world_add_node(world, "edge-2");
+    add_subscription(world, 1, "a", 0, 10);
+    world->journal.subscriptions[0].broker_host = world->nodes[1]->host;
+    size_t number = add_publication(world, "a", 0, 20);
+    world->journal.publications[number].broker_host = world->nodes[0]->host;
+    assert_false(is_good(world, CHECKS_ONCE));
+    world_set_policy(world, 0, &nothing, 1);
+    assert_true(is_good(world, CHECKS_ONCE));
+    add_receipt(world, 1, number, 0);
+    assert_false(is_good(world, CHECKS_ONCE));
+}
+
 #define IN_WORLD(test) cmocka_unit_test_setup_teardown(test, open_world, close_world)
 
 int main(void) {
@@ -193,6 +233,8 @@ int main(void) {
         IN_WORLD(missing_acknowledgement_is_not_good),
         IN_WORLD(damaged_payload_is_not_good),
         IN_WORLD(retained_copy_is_not_a_second_one),
+        IN_WORLD(both_ends_decide_what_may_cross),
+        IN_WORLD(copy_that_may_not_cross_is_not_good),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
