@@ -63,8 +63,6 @@ bool checks_clients_idle(const struct world *world);
 bool checks_ledgers(const struct world *world, char why[CHECKS_WHY]);
 /* Sums over the links of one broker (all peers). */
 struct link_info checks_links(const struct world *world, size_t node);
-/* The one that this host belongs to; NULL if it is a client. */
-const struct world_node *checks_broker(const struct world *world, size_t host);
 /* May the topic cross from one broker to the other, by all policies that were in force since then, and by any? To
  * itself always. */
 struct checks_crossing {

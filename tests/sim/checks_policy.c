@@ -39,15 +39,9 @@ static struct checks_crossing end_lets(const struct world_node *node, const char
     return result;
 }
 
-const struct world_node *checks_broker(const struct world *world, size_t host) {
-    for (size_t i = 0; i < world->node_count; i++)
-        if (world->nodes[i]->host == host) return world->nodes[i];
-    return NULL;
-}
-
 struct checks_crossing checks_crossing(const struct world *world, size_t from_host, size_t to_host, const char *topic,
                                        uint64_t since_us) {
-    const struct world_node *from = checks_broker(world, from_host), *to = checks_broker(world, to_host);
+    const struct world_node *from = world_node_on(world, from_host), *to = world_node_on(world, to_host);
     if (from == to) return (struct checks_crossing){.always = true, .ever = true};
     struct checks_crossing out = end_lets(from, to->name, POLICY_EXPORT, topic, since_us),
                            in = end_lets(to, from->name, POLICY_IMPORT, topic, since_us);

@@ -5,7 +5,7 @@
 #include <string.h>
 
 static bool session_was_kept(const struct world *world, const struct sim_client *client, char why[CHECKS_WHY]) {
-    const struct world_node *broker = checks_broker(world, sim_client_broker_host(client));
+    const struct world_node *broker = world_node_on(world, sim_client_broker_host(client));
     if (!sim_client_is_persistent(client) || broker == NULL) return true;
     if (sim_client_sessions(client) <= 1 + broker->disk_losses) return true;
     snprintf(why, CHECKS_WHY, "%s kept a session and had to begin %llu anew at %s, which lost its disk %llu times",
@@ -57,8 +57,8 @@ static bool may_cross(const struct world *world, const struct world_node *from, 
 static bool is_joined(const struct world *world, const struct journal_subscription *entry,
                       const struct journal_publication *publication) {
     const struct journal *journal = &world->journal;
-    const struct world_node *from = checks_broker(world, publication->broker_host),
-                            *to = checks_broker(world, entry->broker_host);
+    const struct world_node *from = world_node_on(world, publication->broker_host),
+                            *to = world_node_on(world, entry->broker_host);
     if (from == NULL || to == NULL || from->disk_losses + to->disk_losses > 0) return false;
     for (size_t i = 0; i < journal->receipt_count && journal->receipts[i].at_us < publication->sent_us; i++) {
         const struct journal_receipt *receipt = &journal->receipts[i];

@@ -195,6 +195,8 @@ void world_push(struct world_node *node, uint64_t delay_us, void (*fire)(struct 
 struct world_node *world_take(struct event *event);
 
 /* For world.c and world_ports.c. */
+/* The broker on this host; NULL if it is a client's. */
+struct world_node *world_node_on(const struct world *world, size_t host);
 uint64_t world_node_now_ms(const struct world_node *node);
 int64_t world_node_wall_ms(const struct world_node *node);
 void world_flush(struct world_node *node);

@@ -225,7 +225,7 @@ static void on_datagram(void *context, uint16_t port, const struct gossip_addres
     settle(node);
 }
 
-static struct world_node *node_on(const struct world *world, size_t host) {
+struct world_node *world_node_on(const struct world *world, size_t host) {
     for (size_t i = 0; i < world->node_count; i++)
         if (world->nodes[i]->host == host) return world->nodes[i];
     return NULL;
@@ -233,7 +233,7 @@ static struct world_node *node_on(const struct world *world, size_t host) {
 
 static void link_is_ready(struct world_node *node, broker_handle link, size_t far_host) {
     uint8_t thumbprint[AUTH_THUMBPRINT_SIZE];
-    auth_key_thumbprint(node_on(node->world, far_host)->key,
+    auth_key_thumbprint(world_node_on(node->world, far_host)->key,
                         thumbprint); /* TLS has shown that the far end holds this key */
     broker_link_ready(node_broker(node->node), world_node_now_ms(node), link, thumbprint);
 }
@@ -242,7 +242,8 @@ static bool on_accept(void *context, network_end end, uint16_t port, size_t from
     struct world_node *node = context;
     struct broker *broker = node_broker(node->node);
     bool link = port == WORLD_PEERS_PORT;
-    if (node->leaving || (link ? node_on(node->world, from_host) == NULL : port != CLIENT_MQTT_PORT)) return false;
+    if (node->leaving || (link ? world_node_on(node->world, from_host) == NULL : port != CLIENT_MQTT_PORT))
+        return false;
     uint64_t now = world_node_now_ms(node);
     broker_handle handle =
         link ? broker_link_open(broker, now, false, NULL)
@@ -260,7 +261,7 @@ static void on_connected(void *context, network_end end, size_t to_host) {
     struct world_connection *connection = by_end(node, end);
     if (connection == NULL) return;
     connection->connected = true;
-    if (node_on(node->world, to_host) == NULL) { /* not a broker: no certificate */
+    if (world_node_on(node->world, to_host) == NULL) { /* not a broker: no certificate */
         broker_link_closed(node_broker(node->node), world_node_now_ms(node), connection->handle);
         network_close(node->world->network, end);
         forget(node, connection);
