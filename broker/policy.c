@@ -119,6 +119,15 @@ bool policy_lets(const struct policy_rules *rules, enum policy_kind way, const c
     return !rules->lists[way] || any(rules->lists[way], topic_filters_intersect, filter, size);
 }
 
+enum policy_verdict policy_verdict(const struct policy *policy, const char *peer, enum policy_kind way,
+                                   const char *topic, size_t size) {
+    const struct policy_rules rules = policy_rules_of(policy, peer);
+    if (policy_lets(&rules, way, topic, size)) return POLICY_LETS;
+    if (size == 0 || topic[0] == '$') return POLICY_STAYS;
+    if (any(rules.lists[POLICY_PRIVATE], topic_filter_covers, topic, size)) return POLICY_IS_PRIVATE;
+    return rules.lists[way] == given(find(policy, ""), way) ? POLICY_NOT_FOR_OTHERS : POLICY_NOT_FOR_PEER;
+}
+
 bool policy_lets_some_peer(const struct policy *policy, enum policy_kind way, const char *filter, size_t size) {
     const struct section *all = find(policy, "");
     struct policy_rules rules = rules_of(NULL, all);

@@ -42,6 +42,17 @@ bool policy_lets(const struct policy_rules *rules, enum policy_kind way, const c
 /* The same for any peer, whatever its name. The policy may be NULL. */
 bool policy_lets_some_peer(const struct policy *policy, enum policy_kind way, const char *filter, size_t size);
 
+/* What keeps this topic from crossing to or from a peer of this name, or from being told to anybody. */
+enum policy_verdict {
+    POLICY_LETS,
+    POLICY_STAYS,         /* it starts with $ */
+    POLICY_IS_PRIVATE,    /* by the list of what is private */
+    POLICY_NOT_FOR_PEER,  /* not in the list that this peer has of its own */
+    POLICY_NOT_FOR_OTHERS /* not in the list of all that have none */
+};
+enum policy_verdict policy_verdict(const struct policy *policy, const char *peer, enum policy_kind way,
+                                   const char *topic, size_t size);
+
 /* The same filters in the same order, so that the answers are the same. */
 bool policy_rules_equal(const struct policy_rules *a, const struct policy_rules *b, enum policy_kind way);
 bool policy_equal(const struct policy *a, const struct policy *b); /* either may be NULL */

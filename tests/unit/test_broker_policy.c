@@ -121,6 +121,34 @@ static void policies_are_equal_if_they_say_the_same_to_each_peer(void **state) {
     policy_free(same);
 }
 
+static void the_list_that_keeps_a_topic_is_known(void **state) {
+    (void)state;
+    struct policy *policy = POLICY({"", POLICY_EXPORT, "status/#"}, {"", POLICY_PRIVATE, "local/#"},
+                                   {"hq", POLICY_EXPORT, "plant/#"}, {"guest", POLICY_IMPORT, NULL});
+    static const struct {
+        const char *peer;
+        enum policy_kind way;
+        const char *topic;
+        enum policy_verdict verdict;
+    } cases[] = {
+        {"any", POLICY_EXPORT, "status/1", POLICY_LETS},
+        {"any", POLICY_EXPORT, "plant/1", POLICY_NOT_FOR_OTHERS},
+        {"guest", POLICY_EXPORT, "plant/1", POLICY_NOT_FOR_OTHERS},
+        {"guest", POLICY_IMPORT, "plant/1", POLICY_NOT_FOR_PEER},
+        {"hq", POLICY_EXPORT, "plant/1", POLICY_LETS},
+        {"hq", POLICY_EXPORT, "status/1", POLICY_NOT_FOR_PEER},
+        {"hq", POLICY_EXPORT, "local/1", POLICY_IS_PRIVATE},
+        {"any", POLICY_IMPORT, "local/1", POLICY_IS_PRIVATE},
+        {"any", POLICY_IMPORT, "$SYS/1", POLICY_STAYS},
+        {NULL, POLICY_EXPORT, "plant/1", POLICY_LETS}, /* a peer without a name yet */
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        assert_int_equal(policy_verdict(policy, cases[i].peer, cases[i].way, cases[i].topic, strlen(cases[i].topic)),
+                         cases[i].verdict);
+    assert_int_equal(policy_verdict(NULL, "any", POLICY_EXPORT, "a", 1), POLICY_LETS);
+    policy_free(policy);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(without_a_policy_everything_passes_but_dollar_topics),
@@ -128,6 +156,7 @@ int main(void) {
         cmocka_unit_test(what_is_private_passes_neither_way_whatever_is_listed),
         cmocka_unit_test(the_list_of_a_peer_takes_the_place_of_that_of_all),
         cmocka_unit_test(an_empty_list_lets_nothing_pass),
+        cmocka_unit_test(the_list_that_keeps_a_topic_is_known),
         cmocka_unit_test(policies_are_equal_if_they_say_the_same_to_each_peer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
