@@ -10,6 +10,7 @@
 #include "broker/record.h"
 #include "broker/replay.h"
 #include "broker/unwanted.h"
+#include "broker/why_inside.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -67,6 +68,7 @@ void federation_free(struct federation *federation) {
     adverts_deinit(federation);
     rows_deinit(federation);
     unwanted_deinit(federation);
+    whys_deinit(federation);
     subs_free(federation->interest_tree);
     subs_free(federation->peer_rows);
     free(federation->token);
@@ -98,7 +100,8 @@ void federation_durable(struct federation *federation, uint64_t now_ms) {
 uint64_t federation_deadline_ms(const struct federation *federation) {
     return least(least(timers_due_ms(&federation->link_timers), timers_due_ms(&federation->peer_timers)),
                  least(least(timers_due_ms(&federation->linger_timers), timers_due_ms(&federation->barrier_timers)),
-                       least(timers_due_ms(&federation->advert_timers), federation->news_ms)));
+                       least(timers_due_ms(&federation->advert_timers),
+                             least(federation->news_ms, whys_deadline_ms(federation)))));
 }
 
 void federation_tick(struct federation *federation, uint64_t now_ms) {
@@ -109,6 +112,7 @@ void federation_tick(struct federation *federation, uint64_t now_ms) {
     barriers_tick(federation);
     adverts_tick(federation);
     link_news_tick(federation);
+    whys_tick(federation);
 }
 
 bool federation_sends(const struct subscriber *subscriber, const char *topic, size_t size) {

@@ -92,6 +92,14 @@ void frame_write_plain(struct frame_out *out, enum frame_type type) {
     begin(out, 1, type);
 }
 
+void frame_write_why(struct frame_out *out, const struct inquiry *inquiry) {
+    msgpack_packer packer = begin(out, 5, FRAME_WHY);
+    msgpack_pack_uint64(&packer, inquiry->number);
+    pack_str(&packer, inquiry->topic, inquiry->topic_size);
+    pack_bin(&packer, inquiry->from, sizeof inquiry->from);
+    pack_bin(&packer, inquiry->to, sizeof inquiry->to);
+}
+
 /* The number of items is known last, so its array always has the long header (msgpack "array 32"). */
 static void begin_items(struct frame_out *out) {
     static const char header[5] = {(char)0xdd, 0, 0, 0, 0};
@@ -107,7 +115,7 @@ void frame_end_items(struct frame_out *out) {
 }
 
 void frame_begin_names(struct frame_out *out, enum frame_type type, uint64_t number) {
-    bool with_number = type == FRAME_JOINED || type == FRAME_DECLINE || type == FRAME_KEEP;
+    bool with_number = type == FRAME_JOINED || type == FRAME_DECLINE || type == FRAME_KEEP || type == FRAME_BECAUSE;
     msgpack_packer packer = begin(out, with_number ? 3 : 2, type);
     if (with_number) msgpack_pack_uint64(&packer, number);
     begin_items(out);
@@ -117,6 +125,16 @@ void frame_add_name(struct frame_out *out, const char *text, size_t size) {
     msgpack_packer packer;
     msgpack_packer_init(&packer, out, append);
     pack_str(&packer, text, size);
+    out->item_count++;
+}
+
+void frame_add_step(struct frame_out *out, const struct inquiry_step *step) {
+    msgpack_packer packer;
+    msgpack_packer_init(&packer, out, append);
+    msgpack_pack_array(&packer, 3);
+    msgpack_pack_uint64(&packer, step->stage);
+    msgpack_pack_uint8(&packer, step->stops);
+    pack_str(&packer, step->text, step->size);
     out->item_count++;
 }
 
@@ -271,15 +289,33 @@ static void read_publication(struct cursor *cursor, struct publication *publicat
     }
 }
 
-static void read_hello(struct cursor *cursor, struct hello *hello) {
-    size_t id_size;
-    hello->protocol_min = read_uint(cursor, UINT64_MAX);
-    hello->protocol_max = read_uint(cursor, UINT64_MAX);
-    const uint8_t *id = read_bin(cursor, &id_size);
-    if (id_size == sizeof hello->id)
-        memcpy(hello->id, id, id_size);
+static void read_id(struct cursor *cursor, uint8_t id[16]) {
+    size_t size;
+    const uint8_t *bytes = read_bin(cursor, &size);
+    if (size == 16)
+        memcpy(id, bytes, 16);
     else
         cursor->bad = true;
+}
+
+static void read_inquiry(struct cursor *cursor, struct inquiry *inquiry) {
+    inquiry->number = read_uint(cursor, UINT64_MAX);
+    inquiry->topic = read_name(cursor, &inquiry->topic_size);
+    read_id(cursor, inquiry->from);
+    read_id(cursor, inquiry->to);
+}
+
+static void read_step(struct cursor *cursor, struct inquiry_step *step) {
+    if (read_array(cursor) != 3) cursor->bad = true;
+    step->stage = read_uint(cursor, UINT64_MAX);
+    step->stops = read_uint(cursor, 1);
+    step->text = read_str(cursor, &step->size);
+}
+
+static void read_hello(struct cursor *cursor, struct hello *hello) {
+    hello->protocol_min = read_uint(cursor, UINT64_MAX);
+    hello->protocol_max = read_uint(cursor, UINT64_MAX);
+    read_id(cursor, hello->id);
     hello->name = read_str(cursor, &hello->name_size);
     hello->epoch = read_uint(cursor, UINT64_MAX);
     hello->token = read_bin(cursor, &hello->token_size);
@@ -297,12 +333,15 @@ static void read_items(struct cursor *cursor, struct frame *frame) {
     frame->item_count = read_array(cursor);
     frame->items = cursor->at;
     struct publication publication;
+    struct inquiry_step step;
     size_t size;
     for (uint32_t i = 0; i < frame->item_count && !cursor->bad; i++) {
         if (frame->type == FRAME_PUBLISH)
             read_publication(cursor, &publication);
         else if (frame->type == FRAME_GOSSIP)
             read_bin(cursor, &size);
+        else if (frame->type == FRAME_BECAUSE)
+            read_step(cursor, &step);
         else
             read_name(cursor, &size);
     }
@@ -311,9 +350,10 @@ static void read_items(struct cursor *cursor, struct frame *frame) {
 
 /* Fields of each type, the type itself included; 0: no such frame. */
 static const uint8_t frame_fields[] = {
-    [FRAME_HELLO] = 15, [FRAME_BYE] = 3,     [FRAME_JOIN] = 2,   [FRAME_LEAVE] = 2,  [FRAME_JOINED] = 3,
-    [FRAME_SYNCED] = 1, [FRAME_PUBLISH] = 3, [FRAME_ACK] = 2,    [FRAME_INVITE] = 2, [FRAME_DECLINE] = 3,
-    [FRAME_PING] = 1,   [FRAME_PONG] = 1,    [FRAME_GOSSIP] = 2, [FRAME_KEEP] = 3,
+    [FRAME_HELLO] = 15, [FRAME_BYE] = 3,     [FRAME_JOIN] = 2,    [FRAME_LEAVE] = 2,
+    [FRAME_JOINED] = 3, [FRAME_SYNCED] = 1,  [FRAME_PUBLISH] = 3, [FRAME_ACK] = 2,
+    [FRAME_INVITE] = 2, [FRAME_DECLINE] = 3, [FRAME_PING] = 1,    [FRAME_PONG] = 1,
+    [FRAME_GOSSIP] = 2, [FRAME_KEEP] = 3,    [FRAME_WHY] = 5,     [FRAME_BECAUSE] = 3,
 };
 
 enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *frame) {
@@ -346,6 +386,11 @@ enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *fr
         read_items(&cursor, frame);
         break;
     case FRAME_ACK: frame->sequence = read_uint(&cursor, UINT64_MAX >> 1); break;
+    case FRAME_WHY: read_inquiry(&cursor, &frame->inquiry); break;
+    case FRAME_BECAUSE:
+        frame->inquiry.number = read_uint(&cursor, UINT64_MAX);
+        read_items(&cursor, frame);
+        break;
     case FRAME_JOIN:
     case FRAME_LEAVE:
     case FRAME_INVITE:
@@ -382,6 +427,14 @@ bool frame_next_packet(struct frame *frame, const uint8_t **bytes, size_t *size)
     struct cursor cursor;
     if (!next_item(frame, &cursor)) return false;
     *bytes = read_bin(&cursor, size);
+    item_taken(frame, &cursor);
+    return true;
+}
+
+bool frame_next_step(struct frame *frame, struct inquiry_step *step) {
+    struct cursor cursor;
+    if (!next_item(frame, &cursor)) return false;
+    read_step(&cursor, step);
     item_taken(frame, &cursor);
     return true;
 }

@@ -24,7 +24,9 @@ enum frame_type {
     FRAME_PING = 11,
     FRAME_PONG = 12,
     FRAME_GOSSIP = 13,
-    FRAME_KEEP = 14
+    FRAME_KEEP = 14,
+    FRAME_WHY = 15,
+    FRAME_BECAUSE = 16
 };
 
 enum bye_code {
@@ -86,10 +88,27 @@ struct publication {
     uint32_t stamp_count;
 };
 
+/* Would a publication on this topic at one broker reach clients at the other? */
+struct inquiry {
+    uint64_t number; /* given back with the answer */
+    const char *topic;
+    size_t topic_size;
+    uint8_t from[16], to[16]; /* ids of the brokers */
+};
+
+/* One item of an answer to it. */
+struct inquiry_step {
+    uint64_t stage;
+    bool stops;
+    const char *text;
+    size_t size;
+};
+
 struct frame {
     enum frame_type type;
     struct hello hello;
-    uint64_t code; /* bye; joined: status; keep: level */
+    struct inquiry inquiry; /* why; because: its number alone */
+    uint64_t code;          /* bye; joined: status; keep: level */
     const char *reason;
     size_t reason_size;
     uint64_t sequence; /* publish: of the first; ack: the next expected */
@@ -97,7 +116,7 @@ struct frame {
     const uint8_t *items;
     size_t items_size;
     uint32_t item_count; /* join, leave, joined, invite, decline, keep: names; publish: publications; gossip:
-                            packets */
+                            packets; because: steps */
 };
 
 enum frame_result {
@@ -112,6 +131,7 @@ enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *fr
 bool frame_next_name(struct frame *frame, const char **text, size_t *size);
 bool frame_next_publication(struct frame *frame, struct publication *publication);
 bool frame_next_packet(struct frame *frame, const uint8_t **bytes, size_t *size);
+bool frame_next_step(struct frame *frame, struct inquiry_step *step);
 
 /* A frame being written. Memory that is short is remembered in failed; ask once at the end. */
 struct frame_out {
@@ -129,10 +149,14 @@ void frame_write_hello(struct frame_out *out, const struct hello *hello);
 void frame_write_bye(struct frame_out *out, enum bye_code code, const char *reason);
 void frame_write_ack(struct frame_out *out, uint64_t expected);
 void frame_write_plain(struct frame_out *out, enum frame_type type); /* synced, ping, pong */
+void frame_write_why(struct frame_out *out, const struct inquiry *inquiry);
 
-/* join, leave, joined (number: its status), invite, decline (number: its ttl_ms), keep (number: its level) */
+/* join, leave, joined (number: its status), invite, decline (number: its ttl_ms), keep (number: its level); because
+ * (number: the inquiry's), whose items are steps */
 void frame_begin_names(struct frame_out *out, enum frame_type type, uint64_t number);
 void frame_add_name(struct frame_out *out, const char *text, size_t size);
+
+void frame_add_step(struct frame_out *out, const struct inquiry_step *step);
 
 void frame_begin_publish(struct frame_out *out, uint64_t first);
 void frame_add_publication(struct frame_out *out, const struct message *message, bool snapshot, uint64_t expiry_s);

@@ -5,6 +5,7 @@
 #include "broker/group.h"
 #include "broker/interest.h"
 #include "broker/replay.h"
+#include "broker/why_inside.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -30,8 +31,12 @@ static bool ours_is_on_its_way(const struct federation *federation, const struct
  * then ours begin anew. */
 static bool agree_on_numbers(struct federation *federation, struct peer *peer, const struct hello *hello) {
     /* By the stream alone: it goes on when a running broker raises its epoch. */
+    uint64_t base = peer->outbox.base;
     bool agreed = hello->seen_stream != peer->stream || outbox_acknowledge(&peer->outbox, hello->expected);
-    if (!agreed) kept_begin_stream(federation, peer);
+    if (!agreed)
+        kept_begin_stream(federation, peer);
+    else if (peer->outbox.base > base)
+        peer->acked_ms = federation->now_ms;
     outbox_rewind(&peer->outbox);
     taken_begin(&peer->taken, hello->epoch, hello->stream, hello->first);
     return agreed;
@@ -60,6 +65,7 @@ static void come_up(struct federation *federation, struct link *link, struct pee
     link_set_timer(federation, link);
     link_wake(federation, link);
     carry_make_room(federation);
+    why_linked(federation, peer);
 }
 
 static bool ask_who(struct federation *federation, struct link *link, const struct hello *hello,

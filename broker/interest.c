@@ -12,7 +12,7 @@ static struct interest *interest_find(const struct federation *federation, const
     return (struct interest *)(void *)names_find(&federation->interests, filter, size);
 }
 
-static struct want *want_find(struct interest *interest, const struct peer *peer) {
+struct want *interest_want(struct interest *interest, const struct peer *peer) {
     for (uint16_t i = 0; i < interest->want_count; i++) {
         if (interest->wants[i].peer == peer->index) return &interest->wants[i];
     }
@@ -67,7 +67,7 @@ static void join(struct federation *federation, struct interest *interest, struc
 /* Without memory the join is not made; the publisher's invite asks again with each publication. */
 static void want_add(struct federation *federation, struct interest *interest, struct peer *peer) {
     const struct named *filter = &interest->row.named;
-    if (want_find(interest, peer) || !policy_lets(&peer->rules, POLICY_IMPORT, filter->text, filter->size)) return;
+    if (interest_want(interest, peer) || !policy_lets(&peer->rules, POLICY_IMPORT, filter->text, filter->size)) return;
     if (interest->want_count == interest->want_capacity) {
         uint16_t capacity = (uint16_t)(interest->want_capacity ? interest->want_capacity * 2 : 2);
         struct want *wants = realloc(interest->wants, capacity * sizeof *wants);
@@ -197,7 +197,7 @@ static void on_match(void *context, struct subscriber *subscriber, const struct 
     struct invited *invited = context;
     struct interest *interest = (struct interest *)(void *)((char *)subscriber - offsetof(struct interest, subscriber));
     want_add(invited->federation, interest, invited->peer);
-    struct want *want = want_find(interest, invited->peer);
+    struct want *want = interest_want(interest, invited->peer);
     if (!want || want->state != WANT_REFUSED) invited->matched++;
 }
 
@@ -226,7 +226,7 @@ void interest_advert(struct federation *federation, struct peer *peer, const cha
 void interest_review(struct federation *federation, struct peer *peer) {
     for (struct named *named = federation->interests.first; named && peer->want_count > 0; named = named->next) {
         struct interest *interest = (struct interest *)(void *)named;
-        struct want *want = want_find(interest, peer);
+        struct want *want = interest_want(interest, peer);
         bool imported = policy_lets(&peer->rules, POLICY_IMPORT, named->text, named->size);
         bool asked = interest->level != KEEP_NOT || peer_adverts(peer, named->text, named->size);
         if (want && !(imported && asked)) leave(federation, interest, peer, want);
@@ -248,9 +248,10 @@ void interests_tell(struct federation *federation) {
 void interest_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size,
                      enum joined_status status) {
     struct interest *interest = interest_find(federation, filter, size);
-    struct want *want = interest ? want_find(interest, peer) : NULL;
-    if (want && want->state == WANT_SENT)
-        want_set(federation, interest, peer, want, status == JOINED_YES ? WANT_JOINED : WANT_REFUSED);
+    struct want *want = interest ? interest_want(interest, peer) : NULL;
+    if (!want || want->state != WANT_SENT) return;
+    want->status = (uint8_t)status;
+    want_set(federation, interest, peer, want, status == JOINED_YES ? WANT_JOINED : WANT_REFUSED);
 }
 
 /* Those of all interests at the peer: joins; or, of those that are kept at this level, that they are. */
@@ -259,7 +260,7 @@ static void say_all(struct federation *federation, struct peer *peer, enum frame
     struct frame_out *out = NULL;
     for (struct named *named = federation->interests.first; named && peer->link == link; named = named->next) {
         struct interest *interest = (struct interest *)(void *)named;
-        struct want *want = want_find(interest, peer);
+        struct want *want = interest_want(interest, peer);
         if (!want || (type == FRAME_KEEP && interest->level != level)) continue;
         if (out && out->size >= federation->limits.link_frame_bytes) {
             sender_end(federation, link, 0);
@@ -282,7 +283,7 @@ void interest_sync(struct federation *federation, struct peer *peer) {
 
 void interest_void(struct federation *federation, struct peer *peer) {
     for (struct named *named = federation->interests.first; named && peer->want_count > 0; named = named->next) {
-        struct want *want = want_find((struct interest *)(void *)named, peer);
+        struct want *want = interest_want((struct interest *)(void *)named, peer);
         if (want) want_set(federation, (struct interest *)(void *)named, peer, want, WANT_NEW);
     }
 }
@@ -290,7 +291,7 @@ void interest_void(struct federation *federation, struct peer *peer) {
 void interest_sleep(struct federation *federation, struct peer *peer) {
     for (struct named *named = federation->interests.first; named && peer->want_count > 0; named = named->next) {
         struct interest *interest = (struct interest *)(void *)named;
-        struct want *want = want_find(interest, peer);
+        struct want *want = interest_want(interest, peer);
         if (want && interest->level != KEEP_NOT && want->state != WANT_REFUSED)
             want_set(federation, interest, peer, want, WANT_ASLEEP);
         else if (want)
@@ -301,14 +302,14 @@ void interest_sleep(struct federation *federation, struct peer *peer) {
 void interest_wake(struct federation *federation, struct peer *peer) {
     for (struct named *named = federation->interests.first; named && peer->want_count > 0; named = named->next) {
         struct interest *interest = (struct interest *)(void *)named;
-        struct want *want = want_find(interest, peer);
+        struct want *want = interest_want(interest, peer);
         if (want && want->state == WANT_ASLEEP) want_set(federation, interest, peer, want, WANT_NEW);
     }
 }
 
 void interest_forget(struct federation *federation, struct peer *peer) {
     for (struct named *named = federation->interests.first; named && peer->want_count > 0; named = named->next) {
-        struct want *want = want_find((struct interest *)(void *)named, peer);
+        struct want *want = interest_want((struct interest *)(void *)named, peer);
         if (want) want_remove(federation, (struct interest *)(void *)named, peer, want);
     }
     assert(peer->want_count == 0);

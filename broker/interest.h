@@ -15,6 +15,7 @@ enum want_state {
 struct want {
     uint16_t peer; /* index */
     uint8_t state;
+    uint8_t status; /* of the last answer, enum joined_status */
 };
 
 /* A filter that local sessions subscribe to. */
@@ -37,6 +38,7 @@ static inline bool want_is_missing(const struct want *want) {
     return want->state == WANT_NEW || want->state == WANT_SENT;
 }
 
+struct want *interest_want(struct interest *interest, const struct peer *peer); /* NULL if there is none */
 int interest_add(struct federation *federation, const char *filter, size_t size);
 void interest_keep(struct federation *federation, const char *filter, size_t size, enum keep_level before,
                    enum keep_level level);

@@ -98,6 +98,20 @@ void link_ready(struct federation *federation, struct link *link, const uint8_t 
 
 /* ---- the end ---- */
 
+/* For who asks why there is none. */
+static void remember_end(struct federation *federation, const struct link *link, struct peer *peer) {
+    if (peer->link == link) {
+        peer->unlinked_ms = federation->now_ms;
+        peer->undialled_why[0] = '\0';
+        snprintf(peer->unlinked_why, sizeof peer->unlinked_why, "%s", link->why);
+    } else if (!peer->link) {
+        snprintf(peer->undialled_why, sizeof peer->undialled_why, "%s",
+                 link->why[0] != '\0' ? link->why
+                 : link->tls_ready    ? "the connection ended before the hello"
+                                      : "the connection was not made");
+    }
+}
+
 /* The peer can do without this link from now on. */
 static void detach(struct federation *federation, struct link *link) {
     struct peer *peer = link->peer;
@@ -112,6 +126,7 @@ static void detach(struct federation *federation, struct link *link) {
     if (was_up) carry_changed(federation);
     if (was_up) federation->counters.links_up--;
     if (!peer) return;
+    remember_end(federation, link, peer);
     if (peer->attempt == link) {
         peer->attempt = NULL;
         peer_back_off(federation, peer);
@@ -193,6 +208,12 @@ void link_refuse(struct federation *federation, struct link *link, enum bye_code
     federation->counters.links_refused++;
     broker_note_add(federation->broker, link_refusal_level(federation, who, reason), "link with %s refused: %s", who,
                     reason);
+    snprintf(link->why, sizeof link->why, "refused: %s", reason);
+    /* It has proved that it holds the key, if nothing else. */
+    struct peer_id id;
+    memcpy(id.bytes, link->key_thumbprint, sizeof id.bytes);
+    struct peer *peer = link->tls_ready && !link->peer ? peers_find(federation, &id) : NULL;
+    if (peer) remember_end(federation, link, peer);
     link_end(federation, link, code, reason);
 }
 

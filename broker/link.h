@@ -103,6 +103,7 @@ void sender_end(struct federation *federation, struct link *link, uint64_t after
 void sender_name(struct federation *federation, struct link *link, enum frame_type type, uint64_t number,
                  const char *text, size_t size);
 void sender_plain(struct federation *federation, struct link *link, enum frame_type type);
+void sender_why(struct federation *federation, struct link *link, const struct inquiry *inquiry);
 void sender_hello(struct federation *federation, struct link *link);
 void sender_bye(struct federation *federation, struct link *link, enum bye_code code, const char *reason);
 void sender_drop_controls(struct link *link);

@@ -7,6 +7,7 @@
 #include "broker/rows.h"
 #include "broker/unwanted.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <utlist.h>
@@ -100,7 +101,10 @@ void broker_dial_failed(struct broker *broker, uint64_t now_ms, const struct pee
     struct federation *federation = enter(broker, now_ms);
     struct peer *peer = peers_find(federation, id);
     federation->counters.dials_failed++;
-    if (peer) peer_back_off(federation, peer);
+    if (!peer) return;
+    snprintf(peer->undialled_why, sizeof peer->undialled_why,
+             "not dialled: it has no address yet, or refuses the token of this broker");
+    peer_back_off(federation, peer);
 }
 
 /* Dials to whoever answers that are still under way. */

@@ -11,6 +11,7 @@
  *   link.h      links
  *   ledger.h    what became of publications; link_news.h tells of it
  *   carry.h     packets of gossip on links
+ *   why_inside.h  why a publication reaches another broker, or does not
  *   unwanted.h  what peers ask for in vain because of our rows
  *   border.h    what the policy says of each peer, and what follows when it says something else
  */
@@ -63,6 +64,7 @@ struct link;
 struct row;
 struct interest;
 struct barrier;
+struct why;
 
 struct hold;
 
@@ -117,6 +119,14 @@ struct peer {
     struct link_info totals; /* counters only; the rest is filled when asked */
     struct gaps gaps;        /* in what came; ledger.c */
     struct link_news news;
+    /* For who asks why nothing comes through (why_from.c). */
+    uint64_t acked_ms;                 /* it acknowledged something; 0 never; receive.c, hello.c */
+    uint64_t unacked_ms;               /* since then nothing of what is on its way; sender.c */
+    uint64_t unlinked_ms;              /* when its link ended; 0: it has had none; link.c */
+    char unlinked_why[LINK_NEWS_WHY];  /* it did; link.c */
+    char undialled_why[LINK_NEWS_WHY]; /* since then another did not come up; link.c */
+    uint64_t inquiries_ms;             /* inquiries are counted from then on; why.c */
+    uint32_t inquiries;
 };
 
 /* Packets of gossip; carry.c. */
@@ -180,6 +190,9 @@ struct federation {
     struct timer advert_timer;
     struct timers advert_timers;
     uint64_t news_ms; /* link_news.c has something to tell then */
+    struct why *whys; /* utlist DL */
+    size_t why_count;
+    uint64_t why_numbers;
     struct peering_counters counters;
     struct refusal {
         uint64_t hash, until_ms;

@@ -8,6 +8,7 @@
 #include "broker/replay.h"
 #include "broker/topic.h"
 #include "broker/unwanted.h"
+#include "broker/why_inside.h"
 
 #include <string.h>
 
@@ -84,8 +85,9 @@ static void on_joined(struct federation *federation, struct link *link, struct f
     const char *filter;
     size_t size;
     link->peer->rejoins = false; /* they were left before */
+    enum joined_status status = frame->code < JOINED_FULL ? (enum joined_status)frame->code : JOINED_FULL;
     while (frame_next_name(frame, &filter, &size))
-        interest_joined(federation, link->peer, filter, size, frame->code == JOINED_YES ? JOINED_YES : JOINED_FULL);
+        interest_joined(federation, link->peer, filter, size, status);
 }
 
 static void on_invite(struct federation *federation, struct link *link, struct frame *frame) {
@@ -257,6 +259,15 @@ static void on_publish(struct federation *federation, struct link *link, struct 
     }
 }
 
+static void on_ack(struct federation *federation, struct link *link, uint64_t expected) {
+    struct peer *peer = link->peer;
+    uint64_t base = peer->outbox.base;
+    if (!outbox_acknowledge(&peer->outbox, expected))
+        link_malformed(federation, link, "acknowledges publications that were not sent");
+    else if (peer->outbox.base > base)
+        peer->acked_ms = peer->unacked_ms = federation->now_ms;
+}
+
 void link_on_frame(struct federation *federation, struct link *link, struct frame *frame, size_t size) {
     switch (frame->type) {
     case FRAME_HELLO: link_malformed(federation, link, "a second hello"); break;
@@ -269,15 +280,14 @@ void link_on_frame(struct federation *federation, struct link *link, struct fram
         link->peer->backoff_ms = BACKOFF_MIN_MS;
         break;
     case FRAME_PUBLISH: on_publish(federation, link, frame, size); break;
-    case FRAME_ACK:
-        if (!outbox_acknowledge(&link->peer->outbox, frame->sequence))
-            link_malformed(federation, link, "acknowledges publications that were not sent");
-        break;
+    case FRAME_ACK: on_ack(federation, link, frame->sequence); break;
     case FRAME_INVITE: on_invite(federation, link, frame); break;
     case FRAME_DECLINE: on_decline(federation, link, frame); break;
     case FRAME_PING: sender_plain(federation, link, FRAME_PONG); break;
     case FRAME_PONG: break;
     case FRAME_GOSSIP: carry_on_frame(federation, link, frame); break;
     case FRAME_KEEP: on_keep(federation, link, frame); break;
+    case FRAME_WHY: why_on_inquiry(federation, link, &frame->inquiry); break;
+    case FRAME_BECAUSE: why_on_answer(federation, link->peer, frame); break;
     }
 }

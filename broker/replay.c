@@ -140,6 +140,11 @@ bool replay_holds(const struct peer *peer, const struct message *message) {
     return false;
 }
 
+bool replay_is_declined(const struct peer *peer, const char *topic, size_t size) {
+    const struct invite *invite = (const struct invite *)(const void *)names_find(&peer->invites, topic, size);
+    return invite && invite->state == INVITE_DECLINED;
+}
+
 void replay_declined(struct federation *federation, struct peer *peer, const char *topic, size_t size,
                      uint64_t ttl_ms) {
     struct invite *invite = (struct invite *)(void *)names_find(&peer->invites, topic, size);

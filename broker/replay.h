@@ -13,6 +13,8 @@ enum outbox_result replay_joined(struct federation *federation, struct peer *pee
 void replay_end_unexported(struct peer *peer);
 /* A message that is held and matches: a snapshot would repeat it. */
 bool replay_holds(const struct peer *peer, const struct message *message);
+/* The peer was invited to the topic and does not want to be for now. */
+bool replay_is_declined(const struct peer *peer, const char *topic, size_t size);
 void replay_declined(struct federation *federation, struct peer *peer, const char *topic, size_t size, uint64_t ttl_ms);
 /* The peer's interest changed: what it declined may be asked again. */
 void replay_reconsider(struct federation *federation, struct peer *peer);

@@ -64,6 +64,11 @@ void sender_plain(struct federation *federation, struct link *link, enum frame_t
     enqueue_or_end(federation, link, 0);
 }
 
+void sender_why(struct federation *federation, struct link *link, const struct inquiry *inquiry) {
+    frame_write_why(&link->scratch, inquiry);
+    enqueue_or_end(federation, link, 0);
+}
+
 void sender_bye(struct federation *federation, struct link *link, enum bye_code code, const char *reason) {
     frame_write_bye(&link->scratch, code, reason);
     enqueue(federation, link, 0);
@@ -151,6 +156,7 @@ static void next_publish(struct federation *federation, struct link *link) {
     struct outbox *outbox = &link->peer->outbox;
     uint64_t first = outbox->next, limit = link->controls ? link->controls->after : UINT64_MAX;
     frame_begin_publish(&link->out, first);
+    if (first == outbox->base) link->peer->unacked_ms = federation->now_ms;
     while (!link->out.failed && link->out.size < federation->limits.link_frame_bytes && outbox->next < limit &&
            kept_may_send(federation, link->peer) && add_entry(federation, link, outbox_peek(outbox)))
         outbox_sent(outbox);

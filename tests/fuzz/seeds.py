@@ -137,6 +137,25 @@ def broker_mqtt():
             yield b"".join(say(0, b"", verb) for verb in crashing) + b"\0" * more
 
 
+def broker_link():
+    """Frames of a peer that is up (broker/PROTOCOL.md), each behind its size: one of each type, and a whole conversation."""
+    def names(*items):
+        return [0xdd, 0, 0, 0, len(items), *(byte for item in items for byte in [0xa0 | len(item), *item.encode()])]
+    ids = [0xc4, 16, *[9] * 16], [0xc4, 16, 1, *[0] * 15]
+    frames = [
+        [0x93, 2, 1, *names("done")[5:]],
+        [0x92, 3, *names("a/#", "b")], [0x92, 4, *names("b")], [0x93, 5, 0, *names("a/#")], [0x91, 6],
+        [0x93, 7, 1, 0x92, 0xc0, 0x93, 1, *names("a/b")[5:], 0xc4, 2, 104, 105],
+        [0x92, 8, 2], [0x92, 9, *names("a/b")], [0x93, 10, 0xcd, 0x75, 0x30, *names("a/b")], [0x91, 11], [0x91, 12],
+        [0x92, 13, 0x91, 0xc4, 1, 7], [0x93, 14, 2, *names("a/#")],
+        [0x95, 15, 7, *names("a/b")[5:], *ids[1], *ids[0]], [0x95, 15, 8, *names("a/b")[5:], *ids[0], *ids[1]],
+        [0x93, 16, 1, 0x91, 0x93, 30, 1, *names("no")[5:]],
+    ]
+    told = [len(frame).to_bytes(2, "big") + bytes(frame) for frame in frames]
+    yield from told
+    yield b"".join(told[1:])
+
+
 def gossip_traitor():
     """Messages of each kind, some of one after another: what is left out by the kind is passed over. As fuzz_gossip_traitor.c reads them."""
     dice = random.Random(4)
@@ -147,7 +166,7 @@ def gossip_traitor():
 
 
 def main():
-    for name in ("broker_packets", "broker_props", "broker_topics", "broker_trees", "broker_splits", "broker_mqtt", "gossip_traitor"):
+    for name in ("broker_packets", "broker_props", "broker_topics", "broker_trees", "broker_splits", "broker_mqtt", "broker_link", "gossip_traitor"):
         folder = HERE / f"fuzz_{name}"
         folder.mkdir(exist_ok=True)
         for old in folder.glob("seed-*"):

@@ -20,7 +20,7 @@ CORES = ("broker", "gossip", "auth")
 
 # The headers by which a folder is entered. Everything else in it is its own affair.
 DOORS = {
-    "broker": {"broker.h", "foreign.h", "peering.h", "policy.h", "record.h", "topic.h"},
+    "broker": {"broker.h", "foreign.h", "peering.h", "policy.h", "record.h", "topic.h", "why.h"},
     "gossip": {"gossip.h", "inspect.h"},
     "auth": {"keys.h", "token.h", "trust.h", "seal.h", "signed_ring.h"},
     "daemon": {"node.h"},  # the node is what the simulator runs

@@ -93,15 +93,23 @@ static void names_are_read_as_written(void **state) {
     frame_out_deinit(&out);
 }
 
-static void the_example_of_the_protocol_page_is_true(void **state) {
+static void assert_written(struct frame_out *out, const uint8_t *example, size_t size) {
+    frame_end_items(out);
+    assert_int_equal(out->size, size);
+    assert_memory_equal(out->bytes, example, size);
+}
+
+static void the_examples_of_the_protocol_page_are_true(void **state) {
     (void)state;
-    static const uint8_t example[] = {0x92, 0x03, 0xdd, 0, 0, 0, 1, 0xa3, 'a', '/', '#'};
+    static const uint8_t join[] = {0x92, 0x03, 0xdd, 0, 0, 0, 1, 0xa3, 'a', '/', '#'},
+                         because[] = {0x93, 0x10, 7, 0xdd, 0, 0, 0, 1, 0x93, 0x1e, 1, 0xa2, 'n', 'o'};
     struct frame_out out = {0};
     frame_begin_names(&out, FRAME_JOIN, 0);
     frame_add_name(&out, "a/#", 3);
-    frame_end_items(&out);
-    assert_int_equal(out.size, sizeof example);
-    assert_memory_equal(out.bytes, example, sizeof example);
+    assert_written(&out, join, sizeof join);
+    frame_begin_names(&out, FRAME_BECAUSE, 7);
+    frame_add_step(&out, &(struct inquiry_step){.stage = 30, .stops = true, .text = "no", .size = 2});
+    assert_written(&out, because, sizeof because);
     frame_out_deinit(&out);
 }
 
@@ -194,11 +202,52 @@ static void the_bounds_given_for_a_publication_hold(void **state) {
     frame_out_deinit(&out);
 }
 
+static struct inquiry an_inquiry(void) {
+    struct inquiry inquiry = {.number = 1ull << 40, .topic = "a/b", .topic_size = 3};
+    memset(inquiry.from, 0xcd, sizeof inquiry.from);
+    memset(inquiry.to, 0xef, sizeof inquiry.to);
+    return inquiry;
+}
+
+static void write_steps(struct frame_out *out) {
+    frame_begin_names(out, FRAME_BECAUSE, 77);
+    frame_add_step(out, &(struct inquiry_step){.stage = 30, .text = "it is", .size = 5});
+    frame_add_step(out, &(struct inquiry_step){.stage = UINT64_MAX, .stops = true, .text = "", .size = 0});
+    frame_end_items(out);
+}
+
+static void inquiries_are_read_as_written(void **state) {
+    (void)state;
+    struct frame_out out = {0};
+    struct frame frame;
+    struct inquiry inquiry = an_inquiry();
+    frame_write_why(&out, &inquiry);
+    assert_int_equal(frame_read(out.bytes, out.size, &frame), FRAME_OK);
+    assert_int_equal(frame.type, FRAME_WHY);
+    assert_int_equal(frame.inquiry.number, 1ull << 40);
+    assert_int_equal(frame.inquiry.topic_size, 3);
+    assert_memory_equal(frame.inquiry.topic, "a/b", 3);
+    assert_memory_equal(frame.inquiry.from, inquiry.from, 16);
+    assert_memory_equal(frame.inquiry.to, inquiry.to, 16);
+    struct inquiry_step step;
+    write_steps(&out);
+    assert_int_equal(frame_read(out.bytes, out.size, &frame), FRAME_OK);
+    assert_int_equal(frame.type, FRAME_BECAUSE);
+    assert_int_equal(frame.inquiry.number, 77);
+    assert_true(frame_next_step(&frame, &step) && step.stage == 30 && !step.stops && step.size == 5);
+    assert_memory_equal(step.text, "it is", 5);
+    assert_true(frame_next_step(&frame, &step) && step.stage == UINT64_MAX && step.stops && step.size == 0);
+    assert_false(frame_next_step(&frame, &step));
+    frame_out_deinit(&out);
+}
+
 /* One frame of each type, to be cut and bent. */
+enum { SAMPLES = 14 };
 static size_t sample(unsigned index, uint8_t *bytes, size_t capacity) {
     struct frame_out out = {0};
     struct hello hello = a_hello();
-    switch (index % 12) {
+    struct inquiry inquiry = an_inquiry();
+    switch (index % SAMPLES) {
     case 0: frame_write_hello(&out, &hello); break;
     case 1: frame_write_bye(&out, BYE_REFUSED, "the token has expired"); break;
     case 2: write_names(&out, FRAME_JOIN, 3, 10); break;
@@ -219,6 +268,8 @@ static size_t sample(unsigned index, uint8_t *bytes, size_t capacity) {
     case 9: write_names(&out, FRAME_DECLINE, 1, 8); break;
     case 10: frame_write_plain(&out, FRAME_PING); break;
     case 11: frame_write_plain(&out, FRAME_PONG); break;
+    case 12: frame_write_why(&out, &inquiry); break;
+    case 13: write_steps(&out); break;
     }
     assert_false(out.failed);
     assert_true(out.size <= capacity);
@@ -232,7 +283,7 @@ static void a_frame_cut_anywhere_or_with_a_tail_is_malformed(void **state) {
     (void)state;
     uint8_t bytes[1024];
     struct frame frame;
-    for (unsigned index = 0; index < 12; index++) {
+    for (unsigned index = 0; index < SAMPLES; index++) {
         size_t size = sample(index, bytes, sizeof bytes - 1);
         assert_int_equal(frame_read(bytes, size, &frame), FRAME_OK);
         for (size_t cut = 0; cut < size; cut++) {
@@ -270,6 +321,10 @@ static void counts_are_believed_only_when_the_bytes_are_there(void **state) {
         {9, {0x93, 7, 1, 0x91, 0x93, 8, 0xa1, 't', 0xc4}},                     /* snapshot of what is not retained */
         {10, {0x92, 8, 0xcf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},       /* cut */
         {11, {0x92, 8, 0xcf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}}, /* a sequence out of reach */
+        {9, {0x95, 15, 1, 0xa1, 't', 0xc4, 0, 0xc4, 0}},                       /* no ids of brokers */
+        {8, {0x93, 16, 1, 0x91, 0x93, 1, 2, 0xa0}},                            /* stops neither nor */
+        {7, {0x93, 16, 1, 0x91, 0x92, 1, 0xa0}},                               /* a step without its text */
+        {8, {0x93, 16, 1, 0xdd, 0xff, 0xff, 0xff, 0xff}},                      /* steps */
     };
     for (size_t i = 0; i < sizeof lies / sizeof lies[0]; i++)
         assert_int_equal(frame_read(lies[i].bytes, lies[i].size, &frame), FRAME_MALFORMED);
@@ -301,7 +356,7 @@ static void packets_are_read_as_written(void **state) {
 static void frame_of_a_later_version_is_passed_over(void **state) {
     (void)state;
     struct frame frame;
-    assert_int_equal(frame_read((const uint8_t[]){0x91, 16}, 2, &frame), FRAME_UNKNOWN);
+    assert_int_equal(frame_read((const uint8_t[]){0x91, 17}, 2, &frame), FRAME_UNKNOWN);
     assert_int_equal(frame_read((const uint8_t[]){0x93, 127, 0xc1, 0}, 4, &frame), FRAME_UNKNOWN);
     assert_int_equal(frame_read((const uint8_t[]){0x92, 0xcf, 1, 0, 0, 0, 0, 0, 0, 0, 1}, 11, &frame), FRAME_UNKNOWN);
     assert_int_equal(frame_read((const uint8_t[]){0x90, 14}, 2, &frame), FRAME_MALFORMED);
@@ -341,12 +396,16 @@ static void mutated_frames_do_no_harm(void **state) {
         struct frame frame;
         if (frame_read(exact, size, &frame) == FRAME_OK) {
             struct publication publication;
+            struct inquiry_step step;
             const char *text;
             size_t length, sum = 0;
             good++;
             if (frame.type == FRAME_PUBLISH)
                 while (frame_next_publication(&frame, &publication))
                     sum += publication.topic_size + publication.payload_size + publication.properties_size;
+            else if (frame.type == FRAME_BECAUSE)
+                while (frame_next_step(&frame, &step))
+                    sum += step.size;
             else
                 while (frame_next_name(&frame, &text, &length))
                     sum += length;
@@ -361,13 +420,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(hello_is_read_as_written),
         cmocka_unit_test(names_are_read_as_written),
-        cmocka_unit_test(the_example_of_the_protocol_page_is_true),
+        cmocka_unit_test(the_examples_of_the_protocol_page_are_true),
         cmocka_unit_test(names_out_of_size_are_malformed),
         cmocka_unit_test(publications_are_read_as_written),
         cmocka_unit_test(the_bounds_given_for_a_publication_hold),
         cmocka_unit_test(a_frame_cut_anywhere_or_with_a_tail_is_malformed),
         cmocka_unit_test(counts_are_believed_only_when_the_bytes_are_there),
         cmocka_unit_test(packets_are_read_as_written),
+        cmocka_unit_test(inquiries_are_read_as_written),
         cmocka_unit_test(frame_of_a_later_version_is_passed_over),
         cmocka_unit_test(mutated_frames_do_no_harm),
     };

@@ -405,12 +405,25 @@ static uint64_t next_random(uint64_t *random) {
 
 static void any_frame(struct frame_out *out, uint64_t *random) {
     static const char *const names[] = {"honest", "a/b", "#", "+/b", "$SYS/x", "a/#", "bad/#/filter", "b"};
-    uint64_t kind = next_random(random) % 10;
+    uint64_t kind = next_random(random) % 12;
     struct message message = {
         .qos = (uint8_t)(next_random(random) % 3), .retain = next_random(random) % 2, .topic = "a/b", .topic_size = 3};
     switch (kind) {
     case 0: frame_write_plain(out, next_random(random) % 2 ? FRAME_PING : FRAME_SYNCED); break;
     case 1: frame_write_ack(out, next_random(random) % 4); break;
+    case 10: {
+        const char *topic = names[next_random(random) % 8];
+        frame_write_why(out, &(struct inquiry){.number = next_random(random) % 4,
+                                               .topic = topic,
+                                               .topic_size = strlen(topic),
+                                               .from = {1, 2, 3}});
+        break;
+    }
+    case 11:
+        frame_begin_names(out, FRAME_BECAUSE, next_random(random) % 4);
+        frame_add_step(out, &(struct inquiry_step){next_random(random) % 200, next_random(random) % 2, "a\nb", 3});
+        frame_end_items(out);
+        break;
     case 2:
     case 3:
         frame_begin_publish(out, next_random(random) % 50);
