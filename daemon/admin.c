@@ -1,6 +1,7 @@
 #include "daemon/admin.h"
 
 #include <ctype.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +27,10 @@ static const char front_page[] = "Hobnob, a federated MQTT broker\n"
                                  "/api/v1/members   the brokers of the federation\n"
                                  "/api/v1/registry  who publishes and subscribes to what\n"
                                  "/api/v1/links     links to other brokers\n"
+                                 "/api/v1/why?topic=TOPIC&from=BROKER&to=BROKER\n"
+                                 "                  what keeps a publication from getting from one to the other\n"
                                  "\n"
-                                 "The same as tables: hobnob status, members, registry, links\n"
+                                 "The same as tables: hobnob status, members, registry, links, why\n"
                                  "POST /api/v1/ring: a signed gossip key ring (hobnob key push)\n";
 
 /* The links are listed into one array; NULL when memory is short. */
@@ -112,7 +115,7 @@ static enum admin_status respond(const struct server *server, const char *path, 
     if (size > api_size && memcmp(path, API, api_size) == 0) {
         *type = JSON;
         if (api_write(server, path + api_size, size - api_size, body)) return ADMIN_OK;
-        text_add(body, "{\"error\": \"there is no such table; there are status, members, registry and links\"}\n");
+        text_add(body, "{\"error\": \"there is no such table; there are status, members, registry, links and why\"}\n");
         return ADMIN_NOT_FOUND;
     }
     text_add(body, "There is nothing here; / lists what there is.\n");
@@ -180,6 +183,16 @@ int admin_answer(struct web_connection *connection, unsigned status, const char 
     return 0;
 }
 
+int admin_fail(struct web_connection *connection, unsigned status, const char *error, bool head_only) {
+    json_t *json = json_pack("{s:s}", "error", error);
+    char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
+    text_deinit(&connection->body);
+    text_add(&connection->body, "%s\n", text != NULL ? text : "{\"error\": \"out of memory\"}");
+    free(text);
+    json_decref(json);
+    return admin_answer(connection, status, JSON, NULL, head_only);
+}
+
 int admin_on_request(struct web_connection *connection, const char *path, size_t path_size) {
     const char *type = TEXT;
     char host[128] = "";
@@ -195,13 +208,14 @@ int admin_on_request(struct web_connection *connection, const char *path, size_t
         text_add(&connection->body, "Only GET and HEAD are answered here.\n");
         return admin_answer(connection, 405, type, "GET, HEAD", false);
     }
+    if (is(path, path_size, API "why")) return admin_why_begin(connection, head_only);
     enum admin_status status = admin_respond(connection->web->server, path, path_size, &connection->body, &type);
     if (connection->body.failed) return -1;
     return admin_answer(connection, status, type, NULL, head_only);
 }
 
 int admin_on_writable(struct web_connection *connection) {
-    if (!connection->body_open) return 0;
+    if (!connection->body_open) return admin_why_on_writable(connection);
     size_t left = connection->body.size - connection->body_sent;
     size_t size = left < WEB_PIECE ? left : WEB_PIECE;
     uint8_t *piece = connection->web->scratch + LWS_PRE;

@@ -6,6 +6,7 @@
  *                         store cannot write
  *   /metrics              metrics.h
  *   /api/v1/NAME          api.h
+ *   /api/v1/why?...       asks two brokers (admin_why.c)
  *   POST /api/v1/ring     a signed gossip key ring (admin_ring.c)
  *
  * There is no token yet, so it is for loopback only: --check and start refuse other addresses under listen.admin.

@@ -11,13 +11,7 @@
 #define JSON "application/json"
 
 static int fail(struct web_connection *connection, unsigned status, const char *error) {
-    json_t *json = json_pack("{s:s}", "error", error);
-    char *text = json != NULL ? json_dumps(json, JSON_COMPACT) : NULL;
-    text_deinit(&connection->body);
-    text_add(&connection->body, "%s\n", text != NULL ? text : "{\"error\": \"out of memory\"}");
-    free(text);
-    json_decref(json);
-    return admin_answer(connection, status, JSON, NULL, false);
+    return admin_fail(connection, status, error, false);
 }
 
 int admin_ring_begin(struct web_connection *connection) {

@@ -92,6 +92,7 @@ struct node *node_new(const struct node_options *options, uint64_t now_ms, int64
     struct node *node = calloc(1, sizeof(*node));
     if (node == NULL) return NULL;
     node->ports = options->ports;
+    snprintf(node->name, sizeof(node->name), "%s", options->name);
     snprintf(node->federation, sizeof(node->federation), "%s", options->federation != NULL ? options->federation : "");
     node->trust = (struct auth_trust){.key = options->key,
                                       .issuers = options->issuers,

@@ -10,6 +10,7 @@
 #include "auth/trust.h"
 #include "broker/broker.h"
 #include "broker/peering.h"
+#include "broker/why.h"
 #include "gossip/gossip.h"
 
 struct node;
@@ -74,6 +75,9 @@ void node_set_wall(struct node *node, uint64_t now_ms, int64_t wall_ms);
 
 /* broker_set_policy(), and pumps. */
 bool node_set_policy(struct node *node, uint64_t now_ms, const struct policy *policy);
+
+/* broker_why_ask() of two brokers by their names, and pumps: the answer comes with broker_next_why(). */
+uint64_t node_why(struct node *node, uint64_t now_ms, const char *topic, size_t size, const char *from, const char *to);
 
 struct broker *node_broker(struct node *node);
 struct gossip *node_gossip(struct node *node); /* NULL for a broker alone */

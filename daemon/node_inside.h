@@ -27,7 +27,7 @@ struct node {
     struct broker *broker;
     struct gossip *gossip; /* NULL for a broker alone */
     struct member_id id;
-    char federation[AUTH_FEDERATION_MAX + 1];
+    char name[GOSSIP_NAME_MAX + 1], federation[AUTH_FEDERATION_MAX + 1];
     bool leaving;
     uint64_t wanted_told[2]; /* newpub, newsub */
     size_t refusing_next;    /* the slot used next; the oldest is forgotten */

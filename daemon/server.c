@@ -212,6 +212,7 @@ static void on_prepare(uv_prepare_t *prepare) {
     tell_if_expiring(server);
     if (!server->ended) memory_turn(server->memory);
     server_pump(server);
+    web_turn(server->web);
     do {
         storing_turn(server->storing); /* first, so that the disk works while we write */
         clients_flush(server->clients);

@@ -232,6 +232,10 @@ struct web *web_new(struct server *server, char error[SERVER_ERROR_MAX]) {
     return NULL;
 }
 
+void web_turn(struct web *web) {
+    if (web != NULL) admin_why_turn(web);
+}
+
 void web_stop_listening(struct web *web) {
     if (web == NULL) return;
     web->listening = false;

@@ -38,6 +38,9 @@ bool web_link_ready(struct web *web, broker_handle link);
  */
 void web_dial(struct web *web, broker_handle link, const struct gossip_address *to, const char *peer_name);
 
+/* Each turn: what was asked over the admin port and is answered by now goes out. NULL is fine. */
+void web_turn(struct web *web);
+
 /* The port that the index-th listener of a kind got (of use when the configuration says 0); 0 past the end. */
 enum web_kind { WEB_PEERS, WEB_ADMIN };
 #define WEB_KINDS 2u

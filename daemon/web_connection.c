@@ -65,6 +65,7 @@ void web_connection_abandon(struct web_connection *connection) {
 
 void web_connection_free(struct web_connection *connection) {
     count_no_more(connection);
+    admin_why_end(connection);
     web_connection_unbind(connection);
     DL_DELETE2(connection->web->connections, connection, previous, next);
     text_deinit(&connection->body);

@@ -7,6 +7,7 @@
 #ifndef DAEMON_WEB_INSIDE_H
 #define DAEMON_WEB_INSIDE_H
 
+#include <jansson.h>
 #include <libwebsockets.h>
 #include <uthash.h>
 
@@ -36,6 +37,9 @@ struct web_connection {
     bool body_open;     /* admin: headers are out, the body is not */
     struct text upload; /* admin: what is posted */
     bool uploading;
+    uint64_t question;                      /* admin: its answer is waited for (admin_why.c); 0 if none is */
+    json_t *asked;                          /* what it is about */
+    bool head_only;                         /* of that answer */
     struct web_connection *previous, *next; /* web->connections */
     struct web_connection *next_dial;
     UT_hash_handle by_handle;
@@ -122,6 +126,15 @@ int admin_on_writable(struct web_connection *connection);
  * 405. Nonzero: close. */
 int admin_answer(struct web_connection *connection, unsigned status, const char *type, const char *allow,
                  bool head_only);
+/* The same with {"error": ...}. */
+int admin_fail(struct web_connection *connection, unsigned status, const char *error, bool head_only);
+
+/* admin_why.c: GET /api/v1/why. begin asks, turn sees what was answered, and writable sends that; the connection may
+ * end before. Nonzero: close. */
+int admin_why_begin(struct web_connection *connection, bool head_only);
+void admin_why_turn(struct web *web);
+int admin_why_on_writable(struct web_connection *connection);
+void admin_why_end(struct web_connection *connection);
 
 /* admin_ring.c: POST /api/v1/ring, its body in pieces, and its end. Nonzero: close. */
 #define ADMIN_UPLOAD_MAX 4096u

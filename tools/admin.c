@@ -11,7 +11,7 @@
 #define ANSWER_MAX (16u << 20) /* bytes */
 #define CONNECT_TIMEOUT_MS 3000L
 #define TIMEOUT_MS 10000L
-#define URL_MAX 1024u
+#define URL_MAX 4096u
 
 struct answer {
     char *bytes;
@@ -61,10 +61,10 @@ static void complain_about(CURLcode result, const char *url, const char *detail)
     }
 }
 
-/* What is posted; no text for a GET. */
 struct question {
-    const char *text;
+    const char *text; /* what is posted; NULL for a GET */
     size_t size;
+    bool has_reasons; /* when the broker refuses it, it says why */
 };
 
 static bool fetch(const char *url, const char *shown, const struct question *question, struct answer *answer,
@@ -139,26 +139,31 @@ static json_t *ask(const struct admin_options *options, const char *name, const 
         base_size--;
     if ((size_t)snprintf(url, sizeof url, "%s%.*s/api/v1/%s", scheme, (int)base_size, options->url, name) >=
         sizeof url) {
-        complain("--admin: the URL is too long; write http://HOST:PORT");
+        complain("the URL is too long; write --admin http://HOST:PORT");
         return NULL;
     }
     struct answer answer = {NULL, 0};
     long status = 0;
     json_t *json = NULL;
     if (fetch(url, options->url, question, &answer, &status) &&
-        !(question->text != NULL && status != 200 && complain_with_reason(&answer, options->url)))
+        !(question->has_reasons && status != 200 && complain_with_reason(&answer, options->url)))
         json = understand(&answer, status, options->url, name);
     free(answer.bytes);
     return json;
 }
 
 json_t *admin_get(const struct admin_options *options, const char *name) {
-    const struct question none = {NULL, 0};
+    const struct question none = {NULL, 0, false};
     return ask(options, name, &none);
 }
 
+json_t *admin_ask(const struct admin_options *options, const char *query) {
+    const struct question question = {NULL, 0, true};
+    return ask(options, query, &question);
+}
+
 json_t *admin_post(const struct admin_options *options, const char *name, const char *text, size_t size) {
-    const struct question question = {text, size};
+    const struct question question = {text, size, true};
     return ask(options, name, &question);
 }
 

@@ -18,6 +18,9 @@ bool admin_parse(int argc, char **argv, const char *about, struct admin_options 
 bool admin_url_good(const struct admin_options *options, int *code);
 /* GET /api/v1/NAME. NULL after a complaint. */
 json_t *admin_get(const struct admin_options *options, const char *name);
+/* The same of a name with a query, "why?topic=a". When the broker cannot answer, the complaint is the reason it gave.
+ */
+json_t *admin_ask(const struct admin_options *options, const char *query);
 /* POST of this text. When the broker refuses it, the complaint is the reason that it gave. */
 json_t *admin_post(const struct admin_options *options, const char *name, const char *text, size_t size);
 

@@ -15,6 +15,7 @@ int command_status(int argc, char **argv);
 int command_members(int argc, char **argv);
 int command_registry(int argc, char **argv);
 int command_links(int argc, char **argv);
+int command_why(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_simulate(int argc, char **argv); /* tools/simulate */
 

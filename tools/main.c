@@ -15,6 +15,7 @@ static const struct command commands[] = {
     {"members", "list the brokers it sees", command_members},
     {"registry", "list who publishes and subscribes to what, where", command_registry},
     {"links", "list its links to other brokers, with counters", command_links},
+    {"why", "say why a publication does not get from broker to broker", command_why},
     {"bench", "put a load on any MQTT broker: throughput, latency, losses", command_bench},
     {"simulate", "run a federation on a virtual network: faults, figures, proofs", command_simulate},
 };

@@ -164,7 +164,7 @@ class KeysAndTokens(SystemTest):
 
     def test_every_command_has_help(self):
         for arguments in ([], ["init"], ["key"], ["key", "new"], ["token"], ["token", "mint"], ["token", "show"], ["token", "verify"], ["status"],
-                          ["members"], ["registry"], ["links"]):
+                          ["members"], ["registry"], ["links"], ["why"]):
             with self.subTest(arguments=arguments):
                 done = hobnob(*arguments, "--help")
                 self.assertIn("sage", done.stdout)

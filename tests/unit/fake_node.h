@@ -45,6 +45,12 @@ struct broker {
     uint64_t input_ns_per_byte; /* that a client's input costs, */
     bool costs_in_rows;         /* once gossip is told of it */
     uint64_t owed_ns;           /* then */
+    struct fake_why {           /* one question at a time, answered by the test with this step */
+        uint64_t number;
+        bool open, is_done, is_told;
+        char asked[128];
+        struct why_step step;
+    } why;
 };
 
 struct node {
@@ -272,6 +278,37 @@ void gossip_read_counters(const struct gossip *gossip, struct gossip_counters *o
     *out = (struct gossip_counters){.members_alive = 2, .rows_own = 3, .rows_others = 4};
 }
 
+/* ---- why.h ---- */
+
+uint64_t node_why(struct node *node, uint64_t now_ms, const char *topic, size_t size, const char *from,
+                  const char *to) {
+    (void)now_ms;
+    struct fake_why *why = &node->broker.why;
+    if (why->open) return 0;
+    why->open = true;
+    why->is_done = why->is_told = false;
+    snprintf(why->asked, sizeof why->asked, "%.*s from %s to %s", (int)size, topic, from, to);
+    return ++why->number;
+}
+
+bool broker_next_why(struct broker *broker, uint64_t *question) {
+    struct fake_why *why = &broker->why;
+    if (!why->open || !why->is_done || why->is_told) return false;
+    why->is_told = true;
+    *question = why->number;
+    return true;
+}
+
+const struct why_step *broker_why_steps(const struct broker *broker, uint64_t question, size_t *count) {
+    const struct fake_why *why = &broker->why;
+    *count = 1;
+    return why->open && why->is_done && question == why->number ? &why->step : NULL;
+}
+
+void broker_why_end(struct broker *broker, uint64_t question) {
+    if (question == broker->why.number) broker->why.open = false;
+}
+
 /* ---- node.h and server.h ---- */
 
 struct broker *node_broker(struct node *node) {
@@ -349,6 +386,7 @@ struct fake_server {
 
 static inline void fake_flush(uv_prepare_t *prepare) {
     const struct server *server = prepare->data;
+    web_turn(server->web);
     clients_flush(server->clients);
 }
 

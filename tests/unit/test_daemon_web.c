@@ -27,6 +27,10 @@ static void each_path_has_its_status(void **state) {
         {GET("/api/v1/members?x=y"), "HTTP/1.1 200", "\"state\":\"alive\""},
         {GET("/api/v1/links"), "HTTP/1.1 200", "\"publications_sent\":5"},
         {GET("/api/v1/registry"), "HTTP/1.1 200", "{\"registry\": []}"},
+        {GET("/api/v1/why"), "HTTP/1.1 400", "topic=TOPIC"},
+        {GET("/api/v1/why?topic=a&from=x"), "HTTP/1.1 400", "to=BROKER"},
+        {GET("/api/v1/why?topic=a&from=x&to="), "HTTP/1.1 400", "to=BROKER"},
+        {GET("/api/v1/why?topic=%ff&from=x&to=y"), "HTTP/1.1 400", "UTF-8"},
         {GET("/api/v1/nothing"), "HTTP/1.1 404", "\"error\""},
         {GET("/api/v1/"), "HTTP/1.1 404", "nothing here"},
         {GET("/api/v1/statusx"), "HTTP/1.1 404", "\"error\""},
@@ -101,6 +105,76 @@ static void a_ring_that_comes_in_pieces_is_read_whole(void **state) {
     assert_true(fake_wait(&site->loop, over, &caller));
     text_append(&caller.in, "", 1);
     assert_non_null(strstr(caller.in.bytes, "HTTP/1.1 200"));
+    caller_deinit(&caller);
+}
+
+static bool is_asked(void *context) {
+    const struct site *site = context;
+    return site->fake.node.broker.why.open;
+}
+
+static bool is_ended(void *context) {
+    return !is_asked(context);
+}
+
+static void begin_why(struct site *site, struct caller *caller, const char *request) {
+    caller_init(caller, admin_port(site));
+    text_add(&caller->out, "%s", request);
+    step(caller);
+    assert_true(fake_wait(&site->loop, is_asked, site));
+}
+
+static void why_waits_for_the_brokers_answer(void **state) {
+    static const struct {
+        struct why_step step;
+        const char *pieces[2];
+    } cases[] = {
+        {{WHY_QUEUE, false, "edge-1", "all \"well\""},
+         {"\"arrives\":true,\"stage\":null,\"broker\":null,\"reason\":null",
+          "{\"stage\":\"queue\",\"broker\":\"edge-1\",\"stops\":false,\"text\":\"all \\\"well\\\"\"}"}},
+        {{WHY_JOIN, true, "edge-2", "not \xc3\xbc"},
+         {"\"arrives\":false,\"stage\":\"join\",\"broker\":\"edge-2\",\"reason\":\"not \\u00FC\"", "\"stops\":true"}},
+        {{WHY_SILENCE, true, "edge-1", "who knows"},
+         {"\"arrives\":null,\"stage\":\"silence\"", "{\"why\":{\"topic\":\"a/b&+=c\",\"from\":\"x\",\"to\":\"y\""}},
+    };
+    struct site *site = *state;
+    struct fake_why *why = &site->fake.node.broker.why;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct caller caller;
+        begin_why(site, &caller, GET("/api/v1/why?to=y&topic=a%2Fb%26%2B%3dc&n=1&from=x"));
+        assert_string_equal(why->asked, "a/b&+=c from x to y");
+        uv_run(&site->loop, UV_RUN_NOWAIT);
+        assert_int_equal(caller.in.size, 0);
+        why->step = cases[i].step;
+        why->is_done = true;
+        assert_true(fake_wait(&site->loop, over, &caller));
+        text_append(&caller.in, "", 1);
+        for (int piece = 0; piece < 2; piece++)
+            if (strstr(caller.in.bytes, cases[i].pieces[piece]) == NULL) fail_msg("answered with %s", caller.in.bytes);
+        assert_false(why->open);
+        caller_deinit(&caller);
+    }
+}
+
+static void why_of_a_caller_who_hangs_up_is_ended(void **state) {
+    struct site *site = *state;
+    struct caller caller, other;
+    begin_why(site, &caller, GET("/api/v1/why?topic=a&from=x&to=y"));
+    ask(site, &other, admin_port(site), GET("/api/v1/why?topic=a&from=x&to=y"));
+    assert_non_null(strstr(other.in.bytes, "HTTP/1.1 503"));
+    caller_deinit(&other);
+    caller_deinit(&caller);
+    assert_true(fake_wait(&site->loop, is_ended, site));
+    begin_why(site, &caller,
+              "HEAD /api/v1/why?topic=a&from=x&to=y HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+    site->fake.node.broker.why.step = (struct why_step){.stage = WHY_TOPIC, .broker = "x", .text = "fine"};
+    site->fake.node.broker.why.is_done = true;
+    assert_true(fake_wait(&site->loop, over, &caller));
+    text_append(&caller.in, "", 1);
+    assert_non_null(strstr(caller.in.bytes, "HTTP/1.1 200"));
+    assert_null(strstr(caller.in.bytes, "fine"));
+    caller_deinit(&caller);
+    begin_why(site, &caller, GET("/api/v1/why?topic=a&from=x&to=y")); /* and one is open at the end */
     caller_deinit(&caller);
 }
 
@@ -391,6 +465,8 @@ int main(void) {
         TEST(each_path_has_its_status),
         TEST(a_posted_ring_gets_the_nodes_verdict),
         TEST(a_ring_that_comes_in_pieces_is_read_whole),
+        TEST(why_waits_for_the_brokers_answer),
+        TEST(why_of_a_caller_who_hangs_up_is_ended),
         TEST(readyz_is_503_before_and_after_serving),
         TEST(store_that_fails_is_told_wherever_one_asks),
         TEST(head_has_headers_only),
