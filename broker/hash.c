@@ -6,6 +6,15 @@ static uint64_t rotate(uint64_t x, unsigned by) {
     return (x << by) | (x >> (64 - by));
 }
 
+/* In the byte order of SipHash: brokers tell each other hashes (digest.h). */
+static uint64_t little_endian(uint64_t word) {
+#if __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+    return __builtin_bswap64(word);
+#else
+    return word;
+#endif
+}
+
 static void sip_round(uint64_t v[4]) {
     v[0] += v[1];
     v[1] = rotate(v[1], 13) ^ v[0];
@@ -29,6 +38,7 @@ uint64_t hash_bytes(uint64_t seed, const void *bytes, size_t size) {
 
     for (; left >= 8; left -= 8, at += 8) {
         memcpy(&word, at, 8);
+        word = little_endian(word);
         v[3] ^= word;
         sip_round(v);
         v[0] ^= word;

@@ -191,19 +191,38 @@ static bool show(const struct walk *walk, const struct tree_node *node) {
     return walk->on_message(walk->context, entry->message);
 }
 
+static bool match(const struct retained *retained, const struct walk *walk, const char *filter, size_t size,
+                  uint64_t *budget) {
+    struct tree_path path;
+    struct tree_stand stand = {.node = retained->tree.root, .fit = TREE_ABOVE};
+
+    tree_path_of(filter, size, &path);
+    for (; stand.node != NULL; tree_step(&retained->tree, &path, &stand)) {
+        if (*budget == 0) return false;
+        --*budget;
+        if (stand.fit == TREE_MATCHED && !show(walk, stand.node)) return false;
+    }
+    return true;
+}
+
 void retained_match(struct retained *retained, uint64_t now_ms, const char *filter, size_t size, bool with_tombstones,
                     retained_on_message *on_message, void *context) {
-    struct tree_path path;
+    uint64_t budget = UINT64_MAX;
     struct walk walk = {.now_ms = now_ms,
                         .until = UINT64_MAX,
                         .with_tombstones = with_tombstones,
                         .on_message = on_message,
                         .context = context};
-    struct tree_stand stand = {.node = retained->tree.root, .fit = TREE_ABOVE};
 
-    tree_path_of(filter, size, &path);
-    for (; stand.node != NULL; tree_step(&retained->tree, &path, &stand))
-        if (stand.fit == TREE_MATCHED && !show(&walk, stand.node)) return;
+    match(retained, &walk, filter, size, &budget);
+}
+
+bool retained_match_some(struct retained *retained, uint64_t now_ms, const char *filter, size_t size, uint64_t *budget,
+                         retained_on_message *on_message, void *context) {
+    struct walk walk = {
+        .now_ms = now_ms, .until = UINT64_MAX, .with_tombstones = true, .on_message = on_message, .context = context};
+
+    return match(retained, &walk, filter, size, budget);
 }
 
 void retained_each(const struct retained *retained, retained_on_message *on_message, void *context) {
@@ -254,6 +273,14 @@ bool retained_has(const struct retained *retained, const char *topic, size_t siz
 
 size_t retained_count(const struct retained *retained) {
     return retained->live;
+}
+
+size_t retained_topics(const struct retained *retained) {
+    return retained->tree.node_count + 1;
+}
+
+uint64_t retained_seed(const struct retained *retained) {
+    return retained->tree.seed;
 }
 
 uint64_t retained_bytes(const struct retained *retained) {

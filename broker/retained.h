@@ -36,6 +36,10 @@ enum retained_result retained_put_back(struct retained *retained, uint64_t now_m
 typedef bool retained_on_message(void *context, struct message *message);
 void retained_match(struct retained *retained, uint64_t now_ms, const char *filter, size_t size, bool with_tombstones,
                     retained_on_message *on_message, void *context);
+/* The same with tombstones, looking at as many topics as *budget says, which it reduces. False if there would have been
+ * more, or on_message ended it. */
+bool retained_match_some(struct retained *retained, uint64_t now_ms, const char *filter, size_t size, uint64_t *budget,
+                         retained_on_message *on_message, void *context);
 
 /* The same for clients, in pieces: between them the store may change. Zero before it begins. */
 struct retained_walk {
@@ -57,6 +61,10 @@ void retained_each(const struct retained *retained, retained_on_message *on_mess
 bool retained_has(const struct retained *retained, const char *topic, size_t size);
 
 size_t retained_count(const struct retained *retained); /* without tombstones */
+/* How many topics a walk over everything looks at, with those that only lead to others. */
+size_t retained_topics(const struct retained *retained);
+/* For another tree of topics that strangers choose. */
+uint64_t retained_seed(const struct retained *retained);
 uint64_t retained_bytes(const struct retained *retained);
 /* The next time at which retained_tick() has work; UINT64_MAX if none. */
 uint64_t retained_deadline_ms(const struct retained *retained);
