@@ -1,5 +1,7 @@
 #include "broker/frames.h"
 
+#include "broker/digest.h"
+
 #include <assert.h>
 #include <msgpack/pack.h>
 #include <stdlib.h>
@@ -98,6 +100,18 @@ void frame_write_why(struct frame_out *out, const struct inquiry *inquiry) {
     pack_str(&packer, inquiry->topic, inquiry->topic_size);
     pack_bin(&packer, inquiry->from, sizeof inquiry->from);
     pack_bin(&packer, inquiry->to, sizeof inquiry->to);
+}
+
+static void pack_part(msgpack_packer *packer, const struct frame_part *part) {
+    pack_bin(packer, part->bytes, part->size);
+}
+
+void frame_write_digests(struct frame_out *out, enum frame_type type, const struct frame_digests *digests) {
+    msgpack_packer packer = begin(out, type == FRAME_HOLDS ? 5 : 4, type);
+    msgpack_pack_uint32(&packer, digests->number);
+    if (type == FRAME_HOLDS) msgpack_pack_uint64(&packer, digests->expected);
+    pack_part(&packer, type == FRAME_COMPARE ? &digests->nodes : &digests->sums);
+    pack_part(&packer, type == FRAME_COMPARED ? &digests->wanted : &digests->items);
 }
 
 /* The number of items is known last, so its array always has the long header (msgpack "array 32"). */
@@ -329,6 +343,25 @@ static void read_hello(struct cursor *cursor, struct hello *hello) {
     hello->federation = read_str(cursor, &hello->federation_size);
 }
 
+/* A whole number of elements of this size. */
+static void read_part(struct cursor *cursor, size_t element, struct frame_part *part) {
+    part->bytes = read_bin(cursor, &part->size);
+    if (part->size % element != 0) cursor->bad = true;
+}
+
+static void read_digests(struct cursor *cursor, enum frame_type type, struct frame_digests *digests) {
+    digests->number = (uint32_t)read_uint(cursor, UINT32_MAX);
+    if (type == FRAME_HOLDS) digests->expected = read_uint(cursor, UINT64_MAX >> 1);
+    if (type == FRAME_COMPARE)
+        read_part(cursor, DIGEST_NODE_SIZE, &digests->nodes);
+    else
+        read_part(cursor, DIGEST_SUMS_SIZE, &digests->sums);
+    if (type == FRAME_COMPARED)
+        read_part(cursor, 1, &digests->wanted);
+    else
+        read_part(cursor, DIGEST_ITEM_SIZE, &digests->items);
+}
+
 static void read_items(struct cursor *cursor, struct frame *frame) {
     frame->item_count = read_array(cursor);
     frame->items = cursor->at;
@@ -348,12 +381,12 @@ static void read_items(struct cursor *cursor, struct frame *frame) {
     frame->items_size = (size_t)(cursor->at - frame->items);
 }
 
-/* Fields of each type, the type itself included; 0: no such frame. */
+/* Fields of each type, the type itself included; 0: of another version. There is no type 0. */
 static const uint8_t frame_fields[] = {
-    [FRAME_HELLO] = 15, [FRAME_BYE] = 3,     [FRAME_JOIN] = 2,    [FRAME_LEAVE] = 2,
-    [FRAME_JOINED] = 3, [FRAME_SYNCED] = 1,  [FRAME_PUBLISH] = 3, [FRAME_ACK] = 2,
-    [FRAME_INVITE] = 2, [FRAME_DECLINE] = 3, [FRAME_PING] = 1,    [FRAME_PONG] = 1,
-    [FRAME_GOSSIP] = 2, [FRAME_KEEP] = 3,    [FRAME_WHY] = 5,     [FRAME_BECAUSE] = 3,
+    [FRAME_HELLO] = 15,  [FRAME_BYE] = 3,     [FRAME_JOIN] = 2,    [FRAME_LEAVE] = 2,    [FRAME_JOINED] = 3,
+    [FRAME_SYNCED] = 1,  [FRAME_PUBLISH] = 3, [FRAME_ACK] = 2,     [FRAME_INVITE] = 2,   [FRAME_DECLINE] = 3,
+    [FRAME_PING] = 1,    [FRAME_PONG] = 1,    [FRAME_GOSSIP] = 2,  [FRAME_KEEP] = 3,     [FRAME_WHY] = 5,
+    [FRAME_BECAUSE] = 3, [FRAME_HOLDS] = 5,   [FRAME_COMPARE] = 4, [FRAME_COMPARED] = 4,
 };
 
 enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *frame) {
@@ -361,9 +394,9 @@ enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *fr
     memset(frame, 0, sizeof *frame);
     uint32_t fields = read_array(&cursor);
     uint64_t type = read_uint(&cursor, UINT64_MAX);
-    if (cursor.bad || fields == 0) return FRAME_MALFORMED;
-    if (type >= sizeof frame_fields) return FRAME_UNKNOWN;
-    if (frame_fields[type] == 0 || frame_fields[type] != fields) return FRAME_MALFORMED;
+    if (cursor.bad || fields == 0 || type == 0) return FRAME_MALFORMED;
+    if (type >= sizeof frame_fields || frame_fields[type] == 0) return FRAME_UNKNOWN;
+    if (frame_fields[type] != fields) return FRAME_MALFORMED;
     frame->type = (enum frame_type)type;
     switch (frame->type) {
     case FRAME_HELLO: read_hello(&cursor, &frame->hello); break;
@@ -395,6 +428,9 @@ enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *fr
     case FRAME_LEAVE:
     case FRAME_INVITE:
     case FRAME_GOSSIP: read_items(&cursor, frame); break;
+    case FRAME_HOLDS:
+    case FRAME_COMPARE:
+    case FRAME_COMPARED: read_digests(&cursor, frame->type, &frame->digests); break;
     case FRAME_SYNCED:
     case FRAME_PING:
     case FRAME_PONG: break;

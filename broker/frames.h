@@ -26,7 +26,10 @@ enum frame_type {
     FRAME_GOSSIP = 13,
     FRAME_KEEP = 14,
     FRAME_WHY = 15,
-    FRAME_BECAUSE = 16
+    FRAME_BECAUSE = 16,
+    FRAME_HOLDS = 17,
+    FRAME_COMPARE = 18,
+    FRAME_COMPARED = 19
 };
 
 enum bye_code {
@@ -104,6 +107,22 @@ struct inquiry_step {
     size_t size;
 };
 
+/* Bytes inside of a frame. */
+struct frame_part {
+    const uint8_t *bytes;
+    size_t size;
+};
+
+/* What is held of retained messages is compared (digest.h); sizes are multiples of those there. */
+struct frame_digests {
+    uint32_t number;          /* of the comparison */
+    uint64_t expected;        /* holds: the next sequence wanted when this was said */
+    struct frame_part sums;   /* holds, compared */
+    struct frame_part items;  /* holds, compare */
+    struct frame_part nodes;  /* compare */
+    struct frame_part wanted; /* compared: a bit for each item, the first is the highest of its byte */
+};
+
 struct frame {
     enum frame_type type;
     struct hello hello;
@@ -113,6 +132,7 @@ struct frame {
     size_t reason_size;
     uint64_t sequence; /* publish: of the first; ack: the next expected */
     uint64_t ttl_ms;   /* decline */
+    struct frame_digests digests;
     const uint8_t *items;
     size_t items_size;
     uint32_t item_count; /* join, leave, joined, invite, decline, keep: names; publish: publications; gossip:
@@ -150,6 +170,8 @@ void frame_write_bye(struct frame_out *out, enum bye_code code, const char *reas
 void frame_write_ack(struct frame_out *out, uint64_t expected);
 void frame_write_plain(struct frame_out *out, enum frame_type type); /* synced, ping, pong */
 void frame_write_why(struct frame_out *out, const struct inquiry *inquiry);
+/* holds, compare, compared */
+void frame_write_digests(struct frame_out *out, enum frame_type type, const struct frame_digests *digests);
 
 /* join, leave, joined (number: its status), invite, decline (number: its ttl_ms), keep (number: its level); because
  * (number: the inquiry's), whose items are steps */

@@ -1,5 +1,6 @@
 #include "broker/group.h"
 
+#include "broker/compare.h"
 #include "broker/kept.h"
 #include "broker/replay.h"
 #include "broker/topic.h"
@@ -13,6 +14,7 @@ struct join {
     bool stale;            /* from an earlier link, not said again yet */
     enum keep_level level; /* for how long it is kept while the peer is away */
     enum keep_level said;  /* on this link, so far */
+    uint32_t mark;         /* of the comparison that it waits for, or has waited for (compare.h) */
 };
 
 /* With more joins than this a snapshot may repeat what an earlier one had: harmless, and cheaper than looking. */
@@ -25,6 +27,18 @@ struct snapshot {
     size_t size;
     enum group_result result;
 };
+
+bool group_is_ours(const struct federation *federation, const struct message *message) {
+    return memcmp(message->stamp.origin, federation->id.bytes, sizeof message->stamp.origin) == 0;
+}
+
+enum group_result group_send_retained(struct federation *federation, struct peer *peer, struct message *message) {
+    if (outbox_put(&peer->outbox, message, true, 0) != OUTBOX_OK) return GROUP_NO_MEMORY;
+    compare_sent(peer->link, message);
+    return peer->outbox.snapshot_bytes <= federation->limits.retained_bytes_max + federation->limits.link_queue_bytes
+               ? GROUP_OK
+               : GROUP_OVERLOAD;
+}
 
 /* What matches another join of the peer has been sent already, or will be, as it was published. */
 static bool joined_otherwise(const struct snapshot *snapshot, const struct message *message) {
@@ -40,14 +54,10 @@ static bool on_retained(void *context, struct message *message) {
     struct snapshot *snapshot = context;
     struct federation *federation = snapshot->federation;
     struct peer *peer = snapshot->peer;
-    /* A broker speaks for its own clients only; what came from another broker is that one's to tell. */
-    if (memcmp(message->stamp.origin, federation->id.bytes, sizeof message->stamp.origin) != 0) return true;
+    if (!group_is_ours(federation, message)) return true;
     if (!policy_lets(&peer->rules, POLICY_EXPORT, message->topic, message->topic_size)) return true;
     if (joined_otherwise(snapshot, message) || replay_holds(peer, message)) return true;
-    if (outbox_put(&peer->outbox, message, true, 0) != OUTBOX_OK)
-        snapshot->result = GROUP_NO_MEMORY;
-    else if (peer->outbox.snapshot_bytes > federation->limits.retained_bytes_max + federation->limits.link_queue_bytes)
-        snapshot->result = GROUP_OVERLOAD;
+    snapshot->result = group_send_retained(federation, peer, message);
     return snapshot->result == GROUP_OK;
 }
 
@@ -119,21 +129,47 @@ static struct join *join_new(struct federation *federation, struct peer *peer, c
     return join;
 }
 
-enum group_result group_join(struct federation *federation, struct peer *peer, const char *filter, size_t size) {
+bool group_lacks(const struct peer *peer, const char *filter, size_t size) {
+    return peer->snapshot_lost || group_status(peer, filter, size) == JOINED_FULL;
+}
+
+static void set_mark(struct federation *federation, struct peer *peer, struct join *join, uint32_t mark) {
+    uint32_t before = join->mark;
+    join->mark = mark;
+    if (before != mark) compare_left(federation, peer->link, before);
+}
+
+static enum group_result join_again(struct federation *federation, struct peer *peer, struct join *join,
+                                    uint32_t mark) {
+    if (join->stale && peer->stale_ms != UINT64_MAX) set_level(federation, peer, join, KEEP_NOT);
+    join->stale = false;
+    if (mark != 0) set_mark(federation, peer, join, mark);
+    if (mark != 0 || !peer->snapshot_lost) return GROUP_OK;
+    return send_snapshot(federation, peer, join->named.text, join->named.size);
+}
+
+enum group_result group_join(struct federation *federation, struct peer *peer, const char *filter, size_t size,
+                             uint32_t mark) {
     struct join *join = join_find(peer, filter, size);
-    if (join) {
-        if (join->stale && peer->stale_ms != UINT64_MAX) set_level(federation, peer, join, KEEP_NOT);
-        join->stale = false;
-        return peer->snapshot_lost ? send_snapshot(federation, peer, filter, size) : GROUP_OK;
-    }
+    if (join) return join_again(federation, peer, join, mark);
     if (group_status(peer, filter, size) == JOINED_PRIVATE || !has_room(peer, filter, size)) return GROUP_OK;
-    enum group_result result = send_snapshot(federation, peer, filter, size);
+    enum group_result result = mark == 0 ? send_snapshot(federation, peer, filter, size) : GROUP_OK;
     if (result != GROUP_OK) return result;
     if (replay_joined(federation, peer, filter, size) == OUTBOX_NO_MEMORY) return GROUP_NO_MEMORY;
-    return join_new(federation, peer, filter, size, KEEP_NOT) ? GROUP_OK : GROUP_NO_MEMORY;
+    join = join_new(federation, peer, filter, size, KEEP_NOT);
+    if (!join) return GROUP_NO_MEMORY;
+    join->mark = mark;
+    return GROUP_OK;
+}
+
+void group_marked(const struct peer *peer, uint32_t mark, struct selection *joins) {
+    for (const struct named *named = peer->joins.first; named; named = named->next) {
+        if (((const struct join *)(const void *)named)->mark == mark) selection_add(joins, named->text, named->size);
+    }
 }
 
 static void drop(struct federation *federation, struct peer *peer, struct join *join) {
+    set_mark(federation, peer, join, 0);
     if (join->level != KEEP_NOT) kept_leave(federation, peer, join->named.text, join->named.size);
     subs_remove(federation->subs, join->named.text, join->named.size, &peer->subscriber);
     peer->join_bytes -= cost_of(join->named.text, join->named.size);
@@ -220,8 +256,10 @@ int group_restore(struct federation *federation, struct peer *peer, const char *
                   enum keep_level level) {
     if (join_find(peer, filter, size) || !has_room(peer, filter, size)) return 1;
     struct join *join = join_new(federation, peer, filter, size, level);
-    if (join) join->stale = true;
-    return join ? 0 : -1;
+    if (!join) return -1;
+    join->stale = true;
+    peer->snapshot_lost = true; /* what was on its way and had not to last is not known any more */
+    return 0;
 }
 
 void group_dump(struct federation *federation, struct peer *peer) {

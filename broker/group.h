@@ -3,11 +3,22 @@
 #define BROKER_GROUP_H
 
 #include "broker/peers.h"
+#include "broker/selection.h"
 
 enum group_result { GROUP_OK = 0, GROUP_NO_MEMORY = -1, GROUP_OVERLOAD = -2 };
 /* Puts the snapshot and what was held for this filter into the outbox, then the peer into the tree. A repeated join
- * only confirms. The negative results mean that the link should be given up. */
-enum group_result group_join(struct federation *federation, struct peer *peer, const char *filter, size_t size);
+ * only confirms. The negative results mean that the link should be given up. mark: of a comparison that will see to the
+ * snapshot (compare.h), or 0. */
+enum group_result group_join(struct federation *federation, struct peer *peer, const char *filter, size_t size,
+                             uint32_t mark);
+/* Joining it now would mean a snapshot. */
+bool group_lacks(const struct peer *peer, const char *filter, size_t size);
+/* The joins with this mark; their texts are borrowed. */
+void group_marked(const struct peer *peer, uint32_t mark, struct selection *joins);
+/* A broker speaks for its own clients only; what came from another broker is that one's to tell. */
+bool group_is_ours(const struct federation *federation, const struct message *message);
+/* As part of a snapshot. */
+enum group_result group_send_retained(struct federation *federation, struct peer *peer, struct message *message);
 /* What to answer to a join after group_join(). */
 enum joined_status group_status(const struct peer *peer, const char *filter, size_t size);
 /* For how long the join is kept while the peer is away. One that is not there stays so. */

@@ -1,6 +1,7 @@
 #include "broker/interest.h"
 
 #include "broker/barrier.h"
+#include "broker/stock.h"
 #include "broker/link.h"
 #include "broker/topic.h"
 
@@ -23,6 +24,7 @@ static void want_set(struct federation *federation, struct interest *interest, s
                      enum want_state state) {
     interest->missing = (uint16_t)(interest->missing - want_is_missing(want));
     peer->want_joined -= want->state == WANT_JOINED;
+    if (want->state == WANT_SENT) stock_answered(federation, peer->link, want->frame);
     want->state = (uint8_t)state;
     interest->missing = (uint16_t)(interest->missing + want_is_missing(want));
     peer->want_joined += want->state == WANT_JOINED;
@@ -54,13 +56,22 @@ static void say_level(struct federation *federation, const struct interest *inte
                     interest->row.named.size);
 }
 
+/* The frame of names is complete. Before joins goes what is held here already. */
+static void end_names(struct federation *federation, struct peer *peer, enum frame_type type) {
+    struct link *link = peer->link;
+    if (type == FRAME_JOIN) stock_tell(federation, link, federation->join_frames);
+    sender_end(federation, link, 0);
+}
+
 static void join(struct federation *federation, struct interest *interest, struct peer *peer, struct want *want) {
     if (!peer->link) {
         peer_want_link(federation, peer);
         return;
     }
     want_set(federation, interest, peer, want, WANT_SENT);
-    say(federation, interest, peer, FRAME_JOIN);
+    want->frame = ++federation->join_frames;
+    frame_add_name(sender_begin(peer->link, FRAME_JOIN, 0), interest->row.named.text, interest->row.named.size);
+    end_names(federation, peer, FRAME_JOIN);
     if (interest->level != KEEP_NOT) say_level(federation, interest, peer);
 }
 
@@ -250,6 +261,7 @@ void interest_joined(struct federation *federation, struct peer *peer, const cha
     struct interest *interest = interest_find(federation, filter, size);
     struct want *want = interest ? interest_want(interest, peer) : NULL;
     if (!want || want->state != WANT_SENT) return;
+    if (status == JOINED_YES && stock_is_compared(peer->link, want->frame)) return;
     want->status = (uint8_t)status;
     want_set(federation, interest, peer, want, status == JOINED_YES ? WANT_JOINED : WANT_REFUSED);
 }
@@ -263,14 +275,26 @@ static void say_all(struct federation *federation, struct peer *peer, enum frame
         struct want *want = interest_want(interest, peer);
         if (!want || (type == FRAME_KEEP && interest->level != level)) continue;
         if (out && out->size >= federation->limits.link_frame_bytes) {
-            sender_end(federation, link, 0);
+            end_names(federation, peer, type);
             out = NULL;
+            if (peer->link != link) return;
         }
         if (!out) out = sender_begin(link, type, level);
+        if (out->item_count == 0) federation->join_frames += type == FRAME_JOIN;
         frame_add_name(out, named->text, named->size);
-        if (type == FRAME_JOIN) want_set(federation, interest, peer, want, WANT_SENT);
+        if (type != FRAME_JOIN) continue;
+        want_set(federation, interest, peer, want, WANT_SENT);
+        want->frame = federation->join_frames;
     }
-    if (out && peer->link == link) sender_end(federation, link, 0);
+    if (out && peer->link == link) end_names(federation, peer, type);
+}
+
+void interest_told(const struct federation *federation, const struct peer *peer, uint32_t frame,
+                   struct selection *joins) {
+    for (struct named *named = federation->interests.first; named; named = named->next) {
+        const struct want *want = interest_want((struct interest *)(void *)named, peer);
+        if (want && want->state == WANT_SENT && want->frame == frame) selection_add(joins, named->text, named->size);
+    }
 }
 
 void interest_sync(struct federation *federation, struct peer *peer) {

@@ -4,6 +4,7 @@
 #define BROKER_INTEREST_H
 
 #include "broker/rows.h"
+#include "broker/selection.h"
 
 enum want_state {
     WANT_NEW,
@@ -16,6 +17,7 @@ struct want {
     uint16_t peer; /* index */
     uint8_t state;
     uint8_t status; /* of the last answer, enum joined_status */
+    uint32_t frame; /* number of the frame that said it; stock.h */
 };
 
 /* A filter that local sessions subscribe to. */
@@ -56,6 +58,9 @@ void interests_tell(struct federation *federation);
 size_t interest_invited(struct federation *federation, struct peer *peer, const char *topic, size_t size);
 void interest_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size,
                      enum joined_status status);
+/* The joins of this frame that are not answered; their texts are borrowed. */
+void interest_told(const struct federation *federation, const struct peer *peer, uint32_t frame,
+                   struct selection *joins);
 /* Says all joins, again, after those that are to be left (peer.rejoins). */
 void interest_sync(struct federation *federation, struct peer *peer);
 /* Joins there are over (the peer forgot them): all wants are new. */

@@ -1,7 +1,9 @@
 #include "broker/link.h"
 
 #include "broker/carry.h"
+#include "broker/compare.h"
 #include "broker/hash.h"
+#include "broker/stock.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -123,10 +125,13 @@ static void detach(struct federation *federation, struct link *link) {
     link->parts_size = link->parts_capacity = 0;
     sender_drop_controls(link);
     carry_drop(link);
+    stock_end(federation, link);
+    bool compared = !compare_end(federation, link);
     if (was_up) carry_changed(federation);
     if (was_up) federation->counters.links_up--;
     if (!peer) return;
     remember_end(federation, link, peer);
+    if (!compared) peer->snapshot_lost = true;
     if (peer->attempt == link) {
         peer->attempt = NULL;
         peer_back_off(federation, peer);
@@ -158,6 +163,8 @@ static void free_link(struct federation *federation, struct link *link) {
     federation->link_count--;
     sender_drop_controls(link);
     carry_drop(link);
+    stock_end(federation, link);
+    compare_end(federation, link);
     frame_out_deinit(&link->out);
     frame_out_deinit(&link->scratch);
     free(link->parts);
@@ -174,8 +181,11 @@ void link_closed(struct federation *federation, struct link *link) {
 }
 
 void links_deinit(struct federation *federation) {
-    while (federation->links)
+    while (federation->links) {
+        struct peer *peer = federation->links->peer;
+        if (peer && peer->link == federation->links) peer->link = NULL;
         free_link(federation, federation->links);
+    }
 }
 
 /* What to call the far end in a note. */

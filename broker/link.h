@@ -52,6 +52,12 @@ struct link {
     size_t control_bytes;
     struct carry_queue carry; /* packets of gossip that wait; carry.c */
     bool carry_had_turn;      /* the last frame was of these: others go first */
+    struct stock *stocks;     /* what is held here of what was joined there; stock.c */
+    uint32_t stock_count;
+    bool compares;                             /* so the peer does, as was seen on this link */
+    struct comparison *comparisons;            /* with what the peer holds, for its joins here; compare.c */
+    uint32_t comparison_count, compare_frames; /* and frames on their way to it */
+    struct told *told;                         /* what it holds of what its next join asks for */
 };
 
 /* ---- link.c ---- */
@@ -89,6 +95,8 @@ void link_on_hello(struct federation *federation, struct link *link, const struc
 /* A frame on a link that is up. */
 void link_on_frame(struct federation *federation, struct link *link, struct frame *frame, size_t size);
 void link_on_bye(struct federation *federation, struct link *link, const struct frame *frame);
+/* What the peer joins is too much to be sent: ends the link. */
+void link_no_room(struct federation *federation, struct link *link);
 
 /* ---- sender.c ---- */
 
@@ -104,6 +112,8 @@ void sender_name(struct federation *federation, struct link *link, enum frame_ty
                  const char *text, size_t size);
 void sender_plain(struct federation *federation, struct link *link, enum frame_type type);
 void sender_why(struct federation *federation, struct link *link, const struct inquiry *inquiry);
+/* Another frame, which stays the caller's. */
+void sender_frame(struct federation *federation, struct link *link, const struct frame_out *frame, uint64_t after);
 void sender_hello(struct federation *federation, struct link *link);
 void sender_bye(struct federation *federation, struct link *link, enum bye_code code, const char *reason);
 void sender_drop_controls(struct link *link);

@@ -6,6 +6,7 @@
  *   interest.h  filters subscribed here; the joins we want at peers
  *   advert.h    topics published here
  *   group.h     joins of peers at us
+ *   compare.h   what is retained here, compared with what they hold; stock.h: the other way round
  *   replay.h    invites, and publications held for joins on their way
  *   barrier.h   SUBACKs that wait
  *   link.h      links
@@ -179,6 +180,8 @@ struct federation {
     struct interest *waiting;
     struct barrier *barriers, *released;
     uint64_t barrier_numbers;
+    size_t digest_items; /* of all comparisons; stock.h */
+    uint32_t join_frames, comparison_marks;
 
     uint64_t generation; /* changes with anything after which somebody more may have to be invited */
     uint64_t adverts_withdrawn;

@@ -1,7 +1,9 @@
 #include "broker/link.h"
 
 #include "broker/carry.h"
+#include "broker/compare.h"
 #include "broker/group.h"
+#include "broker/stock.h"
 #include "broker/interest.h"
 #include "broker/ledger.h"
 #include "broker/props.h"
@@ -28,8 +30,13 @@ void link_on_bye(struct federation *federation, struct link *link, const struct 
     link_end(federation, link, 0, "");
 }
 
-/* One joined frame for all that went well, behind their snapshots; one more for each that did not. */
-static void answer_joins(struct federation *federation, struct link *link, struct frame joins) {
+void link_no_room(struct federation *federation, struct link *link) {
+    link_note(federation, BROKER_NOTE_WARNING, link, "closed", "no room for the retained messages it joins");
+    link_end(federation, link, BYE_OVERLOAD, "no room for the retained messages you join");
+}
+
+/* One joined frame for all that went well, behind their snapshots. */
+static void confirm_joins(struct federation *federation, struct link *link, struct frame joins) {
     struct peer *peer = link->peer;
     const char *filter;
     size_t size;
@@ -38,8 +45,14 @@ static void answer_joins(struct federation *federation, struct link *link, struc
         if (group_status(peer, filter, size) == JOINED_YES) frame_add_name(out, filter, size);
     }
     if (out->item_count > 0) sender_end(federation, link, peer->outbox.end);
+}
+
+/* One for each that did not. */
+static void refuse_joins(struct federation *federation, struct link *link, struct frame joins) {
+    const char *filter;
+    size_t size;
     while (link->state == LINK_UP && frame_next_name(&joins, &filter, &size)) {
-        enum joined_status status = group_status(peer, filter, size);
+        enum joined_status status = group_status(link->peer, filter, size);
         if (status != JOINED_YES) sender_name(federation, link, FRAME_JOINED, status, filter, size);
     }
 }
@@ -63,15 +76,21 @@ static void on_join(struct federation *federation, struct link *link, struct fra
             return;
         }
     }
+    uint32_t mark = compare_new(federation, link, frame);
+    if (link->state != LINK_UP) return;
     while (frame_next_name(frame, &filter, &size)) {
         unwanted_note_join(federation, filter, size);
-        if (group_join(federation, peer, filter, size) != GROUP_OK) {
-            link_note(federation, BROKER_NOTE_WARNING, link, "closed", "no room for the retained messages it joins");
-            link_end(federation, link, BYE_OVERLOAD, "no room for the retained messages you join");
+        if (group_join(federation, peer, filter, size, mark) != GROUP_OK) {
+            link_no_room(federation, link);
             return;
         }
     }
-    answer_joins(federation, link, copy);
+    refuse_joins(federation, link, copy);
+    if (link->state != LINK_UP) return;
+    if (mark != 0)
+        compare_begin(federation, link, mark);
+    else
+        confirm_joins(federation, link, copy);
 }
 
 static void on_leave(struct federation *federation, struct link *link, struct frame *frame) {
@@ -79,6 +98,7 @@ static void on_leave(struct federation *federation, struct link *link, struct fr
     size_t size;
     while (frame_next_name(frame, &filter, &size))
         group_leave(federation, link->peer, filter, size);
+    compare_go_on(federation, link);
 }
 
 static void on_joined(struct federation *federation, struct link *link, struct frame *frame) {
@@ -289,5 +309,8 @@ void link_on_frame(struct federation *federation, struct link *link, struct fram
     case FRAME_KEEP: on_keep(federation, link, frame); break;
     case FRAME_WHY: why_on_inquiry(federation, link, &frame->inquiry); break;
     case FRAME_BECAUSE: why_on_answer(federation, link->peer, frame); break;
+    case FRAME_HOLDS: compare_holds(federation, link, &frame->digests); break;
+    case FRAME_COMPARE: stock_compare(federation, link, &frame->digests); break;
+    case FRAME_COMPARED: compare_answered(federation, link, &frame->digests); break;
     }
 }

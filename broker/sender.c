@@ -21,9 +21,8 @@ void sender_drop_controls(struct link *link) {
     link->control_bytes = 0;
 }
 
-/* The frame in scratch joins the queue. False when memory is short. */
-static bool enqueue(struct federation *federation, struct link *link, uint64_t after) {
-    struct frame_out *frame = &link->scratch;
+/* The frame joins the queue. False when memory is short. */
+static bool enqueue(struct federation *federation, struct link *link, const struct frame_out *frame, uint64_t after) {
     struct control *control = frame->failed ? NULL : malloc(sizeof *control + frame->size);
     if (!control) return false;
     control->after = after;
@@ -35,9 +34,9 @@ static bool enqueue(struct federation *federation, struct link *link, uint64_t a
     return true;
 }
 
-static void enqueue_or_end(struct federation *federation, struct link *link, uint64_t after) {
+void sender_frame(struct federation *federation, struct link *link, const struct frame_out *frame, uint64_t after) {
     if (link->state == LINK_CLOSING) return;
-    if (!enqueue(federation, link, after))
+    if (!enqueue(federation, link, frame, after))
         link_end(federation, link, BYE_OVERLOAD, "short of memory");
     else if (link->control_bytes > LINK_CONTROL_MAX)
         link_end(federation, link, BYE_OVERLOAD, "too many frames wait for you");
@@ -50,7 +49,7 @@ struct frame_out *sender_begin(struct link *link, enum frame_type type, uint64_t
 
 void sender_end(struct federation *federation, struct link *link, uint64_t after) {
     frame_end_items(&link->scratch);
-    enqueue_or_end(federation, link, after);
+    sender_frame(federation, link, &link->scratch, after);
 }
 
 void sender_name(struct federation *federation, struct link *link, enum frame_type type, uint64_t number,
@@ -61,17 +60,17 @@ void sender_name(struct federation *federation, struct link *link, enum frame_ty
 
 void sender_plain(struct federation *federation, struct link *link, enum frame_type type) {
     frame_write_plain(&link->scratch, type);
-    enqueue_or_end(federation, link, 0);
+    sender_frame(federation, link, &link->scratch, 0);
 }
 
 void sender_why(struct federation *federation, struct link *link, const struct inquiry *inquiry) {
     frame_write_why(&link->scratch, inquiry);
-    enqueue_or_end(federation, link, 0);
+    sender_frame(federation, link, &link->scratch, 0);
 }
 
 void sender_bye(struct federation *federation, struct link *link, enum bye_code code, const char *reason) {
     frame_write_bye(&link->scratch, code, reason);
-    enqueue(federation, link, 0);
+    enqueue(federation, link, &link->scratch, 0);
 }
 
 void sender_hello(struct federation *federation, struct link *link) {
@@ -97,7 +96,7 @@ void sender_hello(struct federation *federation, struct link *link) {
         hello.expected = taken_safe(federation, link->peer);
     }
     frame_write_hello(&link->scratch, &hello);
-    enqueue_or_end(federation, link, 0);
+    sender_frame(federation, link, &link->scratch, 0);
 }
 
 void sender_publish(struct federation *federation, struct peer *peer, struct message *message, bool kept) {

@@ -4,6 +4,9 @@
 
 #include "ledgers.h"
 
+/* Sites, by their places. */
+enum { A, B, C };
+
 static inline struct world *world_of(int sites) {
     struct world *world = calloc(1, sizeof *world);
     assert_non_null(world);

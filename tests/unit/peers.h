@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SITES_MAX = 4, CLIENTS_MAX = 16, WIRES_MAX = 64, ROWS_MAX = 256, RECEIVED_MAX = 4096, TOPIC_MAX = 64 };
+enum { SITES_MAX = 4, CLIENTS_MAX = 16, WIRES_MAX = 64, ROWS_MAX = 2048, RECEIVED_MAX = 4096, TOPIC_MAX = 64 };
 
 struct parcel {
     struct parcel *next;
@@ -65,8 +65,9 @@ struct world {
         struct peer_id id;
         char name[16];
         uint64_t epoch, sequence;
-        bool deaf; /* it hears of no rows */
-        bool mute; /* nobody hears of its rows */
+        bool deaf;         /* it hears of no rows */
+        bool mute;         /* nobody hears of its rows */
+        const char *cover; /* all its newpub rows; NULL: as they are */
         bool refuses;
         bool durable;                                                           /* its records are taken by the test, */
         void (*restore)(struct broker *broker, uint64_t now_ms, void *context); /* and told at its start; or NULL */
@@ -78,7 +79,10 @@ struct world {
     int site_count;
     bool apart[SITES_MAX][SITES_MAX]; /* no dial gets through */
     bool hold_frames;                 /* nothing on the wires moves */
-    size_t split;                     /* bytes of a piece of a frame; 0: whole frames */
+    bool step_frames;                 /* one frame moves, and then none before time does */
+    /* False: the frame is lost. NULL: none is. */
+    bool (*passes)(struct world *world, int from, int to, const uint8_t *bytes, size_t size);
+    size_t split; /* bytes of a piece of a frame; 0: whole frames */
     struct wire wires[WIRES_MAX];
     struct client *clients[CLIENTS_MAX];
     int client_count;
@@ -327,6 +331,10 @@ static inline bool end_deliver(struct world *world, struct end *end, const struc
     end->first = parcel->next;
     if (!end->first) end->last = NULL;
     world->frames_moved++;
+    if (world->passes && !world->passes(world, other->site, end->site, parcel->bytes, parcel->size)) {
+        free(parcel);
+        return true;
+    }
     for (size_t at = 0; end->open;) {
         size_t size = world->split && parcel->size - at > world->split ? world->split : parcel->size - at;
         bool final = at + size == parcel->size;
@@ -341,24 +349,26 @@ static inline bool end_deliver(struct world *world, struct end *end, const struc
 /* ---- rows ---- */
 
 static inline void world_row_change(struct world *world, int site, const struct broker_row_change *change) {
+    const char *cover = change->kind == ROW_NEWPUB ? world->sites[site].cover : NULL;
     struct world_row row = {.site = site, .kind = change->kind};
     assert(change->filter_size < TOPIC_MAX);
-    memcpy(row.filter, change->filter, change->filter_size);
+    memcpy(row.filter, cover ? cover : change->filter, cover ? strlen(cover) : change->filter_size);
+    bool active = change->active || cover;
     int at = 0;
     while (at < world->row_count && memcmp(&world->rows[at], &row, sizeof row) != 0)
         at++;
-    if (change->active && at == world->row_count) {
+    if (active && at == world->row_count) {
         assert(at < ROWS_MAX);
         world->rows[world->row_count++] = row;
     }
-    if (!change->active && at < world->row_count) world->rows[at] = world->rows[--world->row_count];
+    if (!active && at < world->row_count) world->rows[at] = world->rows[--world->row_count];
     uint64_t sequence = ++world->sites[site].sequence, ticket = change->ticket;
     broker_row_sequenced(world->sites[site].broker, world->now_ms, ticket, sequence);
     for (int other = 0; other < world->site_count; other++) {
         struct site *to = &world->sites[other];
         if (other == site || !to->broker || to->deaf || world->sites[site].mute) continue;
         broker_peer_row(to->broker, world->now_ms, &world->sites[site].id, row.kind, row.filter, strlen(row.filter),
-                        change->active);
+                        active);
         broker_peer_knows(world->sites[site].broker, world->now_ms, &to->id, sequence);
     }
 }
@@ -479,7 +489,7 @@ static inline bool site_pump(struct world *world, int site) {
 
 /* Until nothing moves any more; time stands still. */
 static inline void world_settle(struct world *world) {
-    bool any = true;
+    bool any = true, moved = false;
     for (int rounds = 0; any; rounds++) {
         assert(rounds < 100000);
         any = false;
@@ -490,8 +500,11 @@ static inline void world_settle(struct world *world) {
             if (wire->held) continue;
             any |= wire_handshake(world, wire);
             if (!wire->used) continue;
-            any |= end_deliver(world, &wire->ends[0], &wire->ends[1], wire->ready);
-            any |= end_deliver(world, &wire->ends[1], &wire->ends[0], wire->ready);
+            for (int e = 0; e < 2 && !(world->step_frames && moved); e++) {
+                bool delivered = end_deliver(world, &wire->ends[e], &wire->ends[1 - e], wire->ready);
+                moved |= delivered;
+                any |= delivered;
+            }
         }
     }
 }

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "broker/digest.h"
 #include "broker/frames.h"
 
 #include <stdlib.h>
@@ -241,8 +242,42 @@ static void inquiries_are_read_as_written(void **state) {
     frame_out_deinit(&out);
 }
 
+static void write_digests(struct frame_out *out, enum frame_type type, unsigned parts) {
+    static const uint8_t bytes[2 * DIGEST_SUMS_SIZE] = {1, 2, 3};
+    const struct frame_digests digests = {.number = UINT32_MAX,
+                                          .expected = 1ull << 50,
+                                          .sums = {bytes, parts * DIGEST_SUMS_SIZE},
+                                          .items = {bytes, 3 * parts * DIGEST_ITEM_SIZE},
+                                          .nodes = {bytes, 5 * parts * DIGEST_NODE_SIZE},
+                                          .wanted = {bytes, 7 * parts}};
+    frame_write_digests(out, type, &digests);
+}
+
+static void digests_are_read_as_written(void **state) {
+    (void)state;
+    static const enum frame_type types[] = {FRAME_HOLDS, FRAME_COMPARE, FRAME_COMPARED};
+    struct frame_out out = {0};
+    struct frame frame;
+    for (unsigned t = 0; t < 3; t++) {
+        for (unsigned parts = 0; parts < 3; parts++) {
+            write_digests(&out, types[t], parts);
+            assert_int_equal(frame_read(out.bytes, out.size, &frame), FRAME_OK);
+            assert_int_equal(frame.type, types[t]);
+            assert_int_equal(frame.digests.number, UINT32_MAX);
+            assert_true(frame.digests.expected == (types[t] == FRAME_HOLDS ? 1ull << 50 : 0));
+            assert_int_equal(frame.digests.sums.size, types[t] == FRAME_COMPARE ? 0 : parts * DIGEST_SUMS_SIZE);
+            assert_int_equal(frame.digests.items.size, types[t] == FRAME_COMPARED ? 0 : 3 * parts * DIGEST_ITEM_SIZE);
+            assert_int_equal(frame.digests.nodes.size, types[t] == FRAME_COMPARE ? 5 * parts * DIGEST_NODE_SIZE : 0);
+            assert_int_equal(frame.digests.wanted.size, types[t] == FRAME_COMPARED ? 7 * parts : 0);
+            if (parts > 0 && types[t] != FRAME_COMPARE) assert_int_equal(frame.digests.sums.bytes[2], 3);
+            if (parts > 0 && types[t] == FRAME_COMPARE) assert_int_equal(frame.digests.nodes.bytes[2], 3);
+        }
+    }
+    frame_out_deinit(&out);
+}
+
 /* One frame of each type, to be cut and bent. */
-enum { SAMPLES = 14 };
+enum { SAMPLES = 17 };
 static size_t sample(unsigned index, uint8_t *bytes, size_t capacity) {
     struct frame_out out = {0};
     struct hello hello = a_hello();
@@ -270,6 +305,9 @@ static size_t sample(unsigned index, uint8_t *bytes, size_t capacity) {
     case 11: frame_write_plain(&out, FRAME_PONG); break;
     case 12: frame_write_why(&out, &inquiry); break;
     case 13: write_steps(&out); break;
+    case 14: write_digests(&out, FRAME_HOLDS, 1); break;
+    case 15: write_digests(&out, FRAME_COMPARE, 2); break;
+    case 16: write_digests(&out, FRAME_COMPARED, 0); break;
     }
     assert_false(out.failed);
     assert_true(out.size <= capacity);
@@ -281,7 +319,7 @@ static size_t sample(unsigned index, uint8_t *bytes, size_t capacity) {
 
 static void a_frame_cut_anywhere_or_with_a_tail_is_malformed(void **state) {
     (void)state;
-    uint8_t bytes[1024];
+    uint8_t bytes[2048];
     struct frame frame;
     for (unsigned index = 0; index < SAMPLES; index++) {
         size_t size = sample(index, bytes, sizeof bytes - 1);
@@ -314,6 +352,10 @@ static void counts_are_believed_only_when_the_bytes_are_there(void **state) {
         {2, {0x91, 0}},
         {2, {0x91, 13}},
         {2, {0x92, 11}},
+        {6, {0x94, 18, 1, 0xc4, 1, 7}},                 /* a part of a node, */
+        {10, {0x95, 17, 1, 1, 0xc4, 0, 0xc4, 2, 1, 1}}, /* of an item */
+        {8, {0x94, 19, 1, 0xc4, 1, 1, 0xc4, 0}},        /* and of sums */
+        {6, {0x94, 19, 1, 0xc4, 0, 0xa0}},              /* text where bin belongs */
         {1, {0x90}},
         {1, {0xc0}},                                                           /* too many fields, none, no array */
         {5, {0x93, 7, 1, 0x91, 0x90}},                                         /* a publication without fields */
@@ -356,7 +398,7 @@ static void packets_are_read_as_written(void **state) {
 static void frame_of_a_later_version_is_passed_over(void **state) {
     (void)state;
     struct frame frame;
-    assert_int_equal(frame_read((const uint8_t[]){0x91, 17}, 2, &frame), FRAME_UNKNOWN);
+    assert_int_equal(frame_read((const uint8_t[]){0x91, 20}, 2, &frame), FRAME_UNKNOWN);
     assert_int_equal(frame_read((const uint8_t[]){0x93, 127, 0xc1, 0}, 4, &frame), FRAME_UNKNOWN);
     assert_int_equal(frame_read((const uint8_t[]){0x92, 0xcf, 1, 0, 0, 0, 0, 0, 0, 0, 1}, 11, &frame), FRAME_UNKNOWN);
     assert_int_equal(frame_read((const uint8_t[]){0x90, 14}, 2, &frame), FRAME_MALFORMED);
@@ -374,10 +416,10 @@ static uint64_t next_random(uint64_t *random) {
 static void mutated_frames_do_no_harm(void **state) {
     (void)state;
     uint64_t random = 0x243f6a8885a308d3u;
-    uint8_t bytes[2048];
+    uint8_t bytes[4096];
     unsigned good = 0;
     for (unsigned round = 0; round < 200000; round++) {
-        size_t size = sample((unsigned)next_random(&random), bytes, 1024);
+        size_t size = sample((unsigned)next_random(&random), bytes, 2048);
         for (uint64_t edits = next_random(&random) % 4; edits > 0; edits--) {
             size_t at = next_random(&random) % size;
             uint64_t kind = next_random(&random) % 4;
@@ -423,6 +465,7 @@ int main(void) {
         cmocka_unit_test(the_examples_of_the_protocol_page_are_true),
         cmocka_unit_test(names_out_of_size_are_malformed),
         cmocka_unit_test(publications_are_read_as_written),
+        cmocka_unit_test(digests_are_read_as_written),
         cmocka_unit_test(the_bounds_given_for_a_publication_hold),
         cmocka_unit_test(a_frame_cut_anywhere_or_with_a_tail_is_malformed),
         cmocka_unit_test(counts_are_believed_only_when_the_bytes_are_there),

@@ -6,101 +6,8 @@
 
 #include <cmocka.h>
 
-#include "broker/frames.h"
-#include "peers.h"
-
-/* Site 0 is a whole broker, 1 an honest one, 2 and 3 are played by hand. */
-struct stage {
-    struct world world;
-    struct client *says, *hears;
-};
-
-static struct stage *stage_new(void) {
-    struct stage *stage = calloc(1, sizeof *stage);
-    assert_non_null(stage);
-    world_init(&stage->world, 2);
-    assert_true(world_start(&stage->world));
-    stage->says = client_connect(&stage->world, 0);
-    stage->hears = client_connect(&stage->world, 1);
-    client_subscribe(&stage->world, stage->hears, "honest", 1);
-    world_settle(&stage->world);
-    return stage;
-}
-
-static void stage_end(struct stage *stage) {
-    client_publish(&stage->world, stage->says, "honest", "still there", 1, false);
-    world_run(&stage->world, 1000);
-    assert_int_equal(client_got(stage->hears, "still there"), 1);
-    world_free(&stage->world);
-    free(stage);
-}
-
-static struct broker *broker_of(struct stage *stage) {
-    return stage->world.sites[0].broker;
-}
-
-static broker_handle accepted(struct stage *stage, int site) {
-    uint8_t key[32];
-    site_key(site, key);
-    broker_handle link = broker_link_open(broker_of(stage), stage->world.now_ms, false, NULL);
-    assert_true(link != 0);
-    broker_link_ready(broker_of(stage), stage->world.now_ms, link, key);
-    return link;
-}
-
-static void give(struct stage *stage, broker_handle link, const struct frame_out *frame) {
-    assert_false(frame->failed);
-    broker_link_input(broker_of(stage), stage->world.now_ms, link, frame->bytes, frame->size, true);
-}
-
-static struct hello hello_of(int site) {
-    static uint8_t tokens[SITES_MAX] = {0, 1, 2, 3};
-    uint8_t key[32];
-    struct hello hello = {.protocol_min = 1,
-                          .protocol_max = 1,
-                          .name = "played",
-                          .name_size = 6,
-                          .federation = "",
-                          .epoch = 1,
-                          .token = &tokens[site],
-                          .token_size = 1,
-                          .stream = 1,
-                          .first = 1,
-                          .frame_size_max = 1u << 20};
-    site_key(site, key);
-    memcpy(hello.id, key, sizeof hello.id);
-    return hello;
-}
-
-static broker_handle greeted(struct stage *stage, int site) {
-    broker_handle link = accepted(stage, site);
-    struct frame_out out = {0};
-    struct hello hello = hello_of(site);
-    frame_write_hello(&out, &hello);
-    give(stage, link, &out);
-    frame_out_deinit(&out);
-    assert_false(broker_link_ended(broker_of(stage), link));
-    return link;
-}
-
-/* The last frame the broker sent on the link. */
-static enum frame_type last_frame(struct stage *stage, broker_handle link, uint64_t *code) {
-    struct broker_span span;
-    struct frame frame = {.type = 0};
-    while (broker_link_output(broker_of(stage), stage->world.now_ms, link, &span)) {
-        assert_int_equal(frame_read(span.bytes, span.size, &frame), FRAME_OK);
-        broker_link_written(broker_of(stage), stage->world.now_ms, link);
-    }
-    *code = frame.code;
-    return frame.type;
-}
-
-static void assert_bye(struct stage *stage, broker_handle link, enum bye_code code) {
-    uint64_t said;
-    assert_true(broker_link_ended(broker_of(stage), link));
-    assert_int_equal(last_frame(stage, link, &said), FRAME_BYE);
-    assert_int_equal(said, code);
-}
+#include "broker/digest.h"
+#include "stage.h"
 
 static void no_frame_is_heeded_before_the_hello(void **state) {
     (void)state;
@@ -403,9 +310,25 @@ static uint64_t next_random(uint64_t *random) {
     return *random;
 }
 
+/* What is not asked, nor said of joins, with sizes that may fit. */
+static void any_digests(struct frame_out *out, uint64_t *random) {
+    static const enum frame_type types[] = {FRAME_HOLDS, FRAME_COMPARE, FRAME_COMPARED};
+    uint8_t bytes[4 * DIGEST_SUMS_SIZE] = {0};
+    for (size_t i = 0; i < sizeof bytes; i += 1 + next_random(random) % 64)
+        bytes[i] = (uint8_t)next_random(random);
+    if (next_random(random) % 2) digest_put(bytes, DIGEST_ROOT);
+    struct frame_digests digests = {.number = (uint32_t)(next_random(random) % 4),
+                                    .expected = next_random(random) % 3,
+                                    .sums = {bytes, next_random(random) % 3 * DIGEST_SUMS_SIZE},
+                                    .items = {bytes, next_random(random) % 40 * DIGEST_ITEM_SIZE},
+                                    .nodes = {bytes, next_random(random) % 200 * DIGEST_NODE_SIZE},
+                                    .wanted = {bytes, next_random(random) % 8}};
+    frame_write_digests(out, types[next_random(random) % 3], &digests);
+}
+
 static void any_frame(struct frame_out *out, uint64_t *random) {
     static const char *const names[] = {"honest", "a/b", "#", "+/b", "$SYS/x", "a/#", "bad/#/filter", "b"};
-    uint64_t kind = next_random(random) % 12;
+    uint64_t kind = next_random(random) % 14;
     struct message message = {
         .qos = (uint8_t)(next_random(random) % 3), .retain = next_random(random) % 2, .topic = "a/b", .topic_size = 3};
     switch (kind) {
@@ -424,6 +347,8 @@ static void any_frame(struct frame_out *out, uint64_t *random) {
         frame_add_step(out, &(struct inquiry_step){next_random(random) % 200, next_random(random) % 2, "a\nb", 3});
         frame_end_items(out);
         break;
+    case 12:
+    case 13: any_digests(out, random); break;
     case 2:
     case 3:
         frame_begin_publish(out, next_random(random) % 50);
@@ -478,7 +403,7 @@ static void mutated_conversations_do_no_harm(void **state) {
         }
         if (next_random(&random) % 8 == 0)
             client_publish(&stage->world, stage->says, next_random(&random) % 2 ? "a/b" : "b", "m",
-                           (int)(next_random(&random) % 3), false);
+                           (int)(next_random(&random) % 3), next_random(&random) % 2);
         if (next_random(&random) % 50 == 0) world_run(&stage->world, next_random(&random) % 400);
         if (stage->says->received_count > RECEIVED_MAX / 2) stage->says->received_count = 0;
     }

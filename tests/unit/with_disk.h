@@ -6,8 +6,6 @@
 
 #include "tests/sim/disk.h"
 
-enum { A, B };
-
 struct pair {
     struct world *world;
     struct client *says;   /* at A */
