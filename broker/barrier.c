@@ -26,13 +26,13 @@ struct barrier {
 /* The next position of a peer, from this one on, that does not know of it by the registry and should; peer_count if
  * there is none, or if peers are so many that it is not waited for. */
 static size_t next_ignorant(const struct federation *federation, const struct interest *interest, size_t index) {
-    const struct named *filter = &interest->row.named;
+    const struct filter_text filter = interest_filter(interest);
     if (federation->alive_count > BARRIER_PEERS_MAX) return federation->peer_count;
     for (; index < federation->peer_count; index++) {
         const struct peer *peer = federation->peers[index];
         if (!peer || !peer->alive) continue;
         bool knows = interest->row.sequence > 0 && peer->known_sequence >= interest->row.sequence;
-        if (!knows && policy_lets(&peer->rules, POLICY_IMPORT, filter->text, filter->size)) break;
+        if (!knows && policy_lets(&peer->rules, POLICY_IMPORT, filter.text, filter.size)) break;
     }
     return index;
 }

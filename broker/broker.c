@@ -73,11 +73,11 @@ void broker_free(struct broker *broker) {
         HASH_DEL(broker->sessions, session);
         session_free(broker, session);
     }
-    assert(broker->shares.count == 0);
-    names_deinit(&broker->shares);
     routes_free(broker->routes);
     rates_free(broker->rates);
     federation_free(broker->federation);
+    assert(broker->shares.count == 0);
+    names_deinit(&broker->shares);
     retained_free(broker->retained);
     sys_deinit(&broker->sys);
     subs_free(broker->subs);

@@ -55,10 +55,11 @@ struct broker {
     struct timers session_timers;
 
     struct subs *subs;
-    struct names shares;                /* groups of shared subscriptions */
-    struct share_member *share_members; /* of all groups, by group and session */
-    uint64_t share_walk;                /* counts share_pass_on() */
-    struct retained *retained;          /* but what is under $SYS: see sys_retained_for() */
+    struct names shares;                     /* groups of shared subscriptions */
+    struct share_member *share_members;      /* of all groups, by group and session */
+    uint64_t share_walk;                     /* counts share_pass_on() */
+    const struct subscriber *share_returner; /* what is handed out comes back from this peer; else NULL */
+    struct retained *retained;               /* but what is under $SYS: see sys_retained_for() */
     struct sys sys;
     struct federation *federation;
     struct held *held;          /* those that wait for their barrier, by its number */

@@ -3,6 +3,7 @@
 #include "broker/advert.h"
 #include "broker/barrier.h"
 #include "broker/carry.h"
+#include "broker/handout.h"
 #include "broker/interest.h"
 #include "broker/ledger.h"
 #include "broker/link.h"
@@ -57,6 +58,7 @@ struct federation *federation_new(const struct federation_options *options, uint
 
 void federation_free(struct federation *federation) {
     if (!federation) return;
+    federation->ends = true;
     links_deinit(federation);
     carry_deinit(federation);
     barriers_deinit(federation);
@@ -72,6 +74,7 @@ void federation_free(struct federation *federation) {
     subs_free(federation->interest_tree);
     subs_free(federation->peer_rows);
     free(federation->token);
+    free(federation->gave);
     free(federation);
 }
 
@@ -128,10 +131,13 @@ void federation_hit(struct federation *federation, uint64_t now_ms, struct subsc
     struct peer *peer = (struct peer *)(void *)subscriber;
     federation->now_ms = now_ms;
     peer->hit = federation->publication;
+    struct aims *aims = handout_take(federation, peer, &kept);
+    if (aims) aims->what |= AIMS_OTHERS;
     if (!peer_is_away(peer) || message->qos > 0) {
-        sender_publish(federation, peer, message, kept && message->qos > 0);
+        sender_publish(federation, peer, message, aims, kept && message->qos > 0);
         return;
     }
+    free(aims);
     ledger_given_up(peer, GIVEN_UP_AWAY, 1);
     peer->snapshot_lost |= message->retain; /* it is shown what is retained when it comes back */
 }
@@ -142,17 +148,29 @@ struct publishing {
     bool open; /* somebody is on his way */
 };
 
+static void hold(struct publishing *publishing, struct peer *peer, bool missed_others) {
+    struct federation *federation = publishing->federation;
+    const struct message *message = publishing->message;
+    if (peer->held == federation->publication ||
+        !policy_lets(&peer->rules, POLICY_EXPORT, message->topic, message->topic_size))
+        return;
+    peer->held = federation->publication;
+    publishing->open |= replay_hold(federation, peer, publishing->message, missed_others);
+}
+
+/* A row of a peer asks for it. Does it come by a join that this row has led to? */
 static void on_interested(void *context, struct subscriber *subscriber, const struct subscription *subscription) {
     (void)subscription;
     struct publishing *publishing = context;
-    struct federation *federation = publishing->federation;
-    struct peer *peer = ((struct peer_rows *)(void *)subscriber)->peer;
-    const struct message *message = publishing->message;
-    if (peer->hit == federation->publication ||
-        !policy_lets(&peer->rules, POLICY_EXPORT, message->topic, message->topic_size))
+    uint64_t publication = publishing->federation->publication;
+    if (subscriber->kind == SUBSCRIBER_PEER) {
+        struct peer *peer = ((struct peer_rows *)(void *)subscriber)->peer;
+        if (peer->hit != publication) hold(publishing, peer, true);
         return;
-    peer->hit = federation->publication;
-    publishing->open |= replay_hold(federation, peer, publishing->message);
+    }
+    struct group_row *row = group_row_of(subscriber);
+    if (!names_find(&row->peer->joins, row->named.text, row->named.size))
+        hold(publishing, row->peer, row->peer->hit != publication);
 }
 
 /* Changes whenever an advert is withdrawn, or a peer may have to be invited to what it was not before. */
@@ -191,7 +209,8 @@ void federation_published(struct federation *federation, uint64_t now_ms, struct
 
 int federation_subscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size) {
     federation->now_ms = now_ms;
-    if (size == 0 || filter[0] == '$' || interest_add(federation, filter, size) == 0) return 0;
+    size_t inner = topic_share_split(filter, size);
+    if (size == 0 || filter[inner] == '$' || interest_add(federation, filter, size) == 0) return 0;
     broker_note_add(federation->broker, BROKER_NOTE_WARNING,
                     "short of memory: a subscription is not known to other brokers");
     return -1;

@@ -63,9 +63,9 @@ void federation_published(struct federation *federation, uint64_t now_ms, struct
  * been published now, so that others still find it (G6). -1 when memory is short. */
 int federation_retains(struct federation *federation, uint64_t now_ms, const struct message *message);
 
-/* A local session holds one more, or one less, subscription to this filter. Counted per filter: the first makes an
- * interest and joins, the last starts the linger. federation_subscribed returns -1 when memory is short: other brokers
- * do not know of it then. */
+/* A local session holds one more, or one less, subscription to this filter, with "$share/NAME/" if it is a shared one.
+ * Counted per filter: the first makes an interest and joins, the last starts the linger. federation_subscribed returns
+ * -1 when memory is short: other brokers do not know of it then. */
 int federation_subscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size);
 void federation_unsubscribed(struct federation *federation, uint64_t now_ms, const char *filter, size_t size);
 
@@ -83,6 +83,28 @@ uint64_t federation_barrier(struct federation *federation, uint64_t now_ms, cons
 bool federation_next_released(struct federation *federation, uint64_t *barrier, bool *timed_out,
                               struct unconfirmed **unconfirmed);
 
+/* Members of a group of a shared subscription. */
+struct share_members {
+    uint32_t connected, away; /* sessions with and without a connection */
+    bool kept;                /* at a peer: what is published while it is away waits for them */
+};
+/* Other members than before are here: brokers that are joined for this group ("$share/NAME/FILTER") are told. */
+void federation_members(struct federation *federation, const char *group, size_t size);
+
+/* What is being published was given to this group. */
+void federation_gave(struct federation *federation, const char *group, size_t size);
+enum peer_reach { PEER_LINKED, PEER_EXPECTED, PEER_AWAY };
+enum peer_reach federation_reach(const struct subscriber *peer);
+/* A member there is to get it. False if the peer may not have it, or cannot take it. It is put into the outbox with
+ * federation_hit(), or else with federation_settle() of the same message. */
+bool federation_offer(struct federation *federation, struct subscriber *peer, struct message *message,
+                      const char *group, size_t size, bool kept, bool again);
+void federation_settle(struct federation *federation, uint64_t now_ms, struct message *message);
+/* It came from a peer for a member here, and nobody is in the group any more: back to that peer, or if that is away, to
+ * whoever is known here. False if neither can be. */
+bool federation_return(struct federation *federation, uint64_t now_ms, struct message *message, const char *group,
+                       size_t size);
+
 /* ---- peer side -> client side (implemented by route.c, notes.c, sys.c, clock.c and durable.c) ---- */
 
 enum peer_taken {
@@ -91,8 +113,26 @@ enum peer_taken {
     PEER_TAKEN_LATER = 1 /* when broker_takes_from_peers() */
 };
 /* A publication that came over a link, complete and new: goes to sessions only and, if retain is set, into the store by
- * its stamp; never to a peer. Nothing happened if it was not taken. */
-enum peer_taken broker_deliver_from_peer(struct broker *broker, uint64_t now_ms, struct message *message);
+ * its stamp; never to a peer. sent: for whom
+ * here it is: who joined its topic, a member of each group it names, or both; NULL: who joined. Nothing happened if it
+ * was not taken. */
+enum peer_taken broker_deliver_from_peer(struct broker *broker, uint64_t now_ms, struct message *message,
+                                         const struct publication *sent);
+/* One of our own that comes back from a peer: for a member elsewhere of each of these groups. */
+enum peer_taken broker_deliver_again(struct broker *broker, uint64_t now_ms, struct message *message,
+                                     const struct subscriber *from, const struct publication *sent);
+
+/* Members of a group at a peer, by share.h: so many from now on; none any more. The group is a valid one. -1 when
+ * memory is short, and nothing changed. */
+int broker_share_set(struct broker *broker, const char *group, size_t size, struct subscriber *peer,
+                     const struct share_members *members);
+void broker_share_unset(struct broker *broker, const char *group, size_t size, struct subscriber *peer);
+/* Those here. */
+struct share_members broker_share_members(const struct broker *broker, const char *group, size_t size);
+/* What waits for a member at a peer goes to another, here or, with federation_settle(), at a peer. False if there is
+ * none that can take it. */
+bool broker_share_again(struct broker *broker, uint64_t now_ms, const char *group, size_t size, bool connected_only,
+                        struct message *message);
 /* Part of the retained snapshot that precedes a "joined": into the store by its stamp; sent to sessions only if it is
  * newer than what the store had (as a live publication that they missed). */
 enum peer_taken broker_merge_retained(struct broker *broker, uint64_t now_ms, struct message *message);

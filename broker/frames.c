@@ -152,6 +152,21 @@ void frame_add_step(struct frame_out *out, const struct inquiry_step *step) {
     out->item_count++;
 }
 
+void frame_begin_members(struct frame_out *out) {
+    begin(out, 2, FRAME_MEMBERS);
+    begin_items(out);
+}
+
+void frame_add_members(struct frame_out *out, const struct frame_members *members) {
+    msgpack_packer packer;
+    msgpack_packer_init(&packer, out, append);
+    msgpack_pack_array(&packer, 3);
+    pack_str(&packer, members->group, members->size);
+    msgpack_pack_uint32(&packer, members->connected);
+    msgpack_pack_uint32(&packer, members->away);
+    out->item_count++;
+}
+
 void frame_begin_publish(struct frame_out *out, uint64_t first) {
     msgpack_packer packer = begin(out, 3, FRAME_PUBLISH);
     msgpack_pack_uint64(&packer, first);
@@ -170,20 +185,48 @@ void frame_add_packet(struct frame_out *out, const uint8_t *bytes, size_t size) 
     out->item_count++;
 }
 
-enum { FLAG_QOS = 3, FLAG_RETAIN = 4, FLAG_SNAPSHOT = 8, FLAG_PROPERTIES = 16, FLAG_EXPIRY = 32, FLAG_ALL = 63 };
+enum {
+    FLAG_QOS = 3,
+    FLAG_RETAIN = 4,
+    FLAG_SNAPSHOT = 8,
+    FLAG_PROPERTIES = 16,
+    FLAG_EXPIRY = 32,
+    FLAG_GROUPS = 64,
+    FLAG_GROUPS_ONLY = 128,
+    FLAG_RETURNED = 256,
+    FLAG_AGAIN = 512,
+    FLAG_ALL = 1023
+};
 
 static size_t publication_fields(unsigned flags) {
-    return 3u + (flags & FLAG_PROPERTIES ? 1u : 0u) + (flags & FLAG_EXPIRY ? 1u : 0u) + (flags & FLAG_RETAIN ? 2u : 0u);
+    return 3u + (flags & FLAG_PROPERTIES ? 1u : 0u) + (flags & FLAG_EXPIRY ? 1u : 0u) +
+           (flags & FLAG_RETAIN ? 2u : 0u) + (flags & FLAG_GROUPS ? 1u : 0u);
 }
 
-void frame_add_publication(struct frame_out *out, const struct message *message, bool snapshot, uint64_t expiry_s) {
+static unsigned flags_of_aims(const struct aims *aims) {
+    if (!aims || aims->size == 0) return 0;
+    return FLAG_GROUPS | (aims->what & AIMS_OTHERS ? 0u : FLAG_GROUPS_ONLY) |
+           (aims->what & AIMS_RETURNED ? FLAG_RETURNED : 0u) | (aims->what & AIMS_AGAIN ? FLAG_AGAIN : 0u);
+}
+
+static void pack_groups(msgpack_packer *packer, const struct aims *aims) {
+    size_t count = 0, size;
+    for (const char *group = aims_next(aims, NULL, &size); group; group = aims_next(aims, group, &size))
+        count++;
+    msgpack_pack_array(packer, count);
+    for (const char *group = aims_next(aims, NULL, &size); group; group = aims_next(aims, group, &size))
+        pack_str(packer, group, size);
+}
+
+void frame_add_publication(struct frame_out *out, const struct message *message, const struct aims *aims, bool snapshot,
+                           uint64_t expiry_s) {
     unsigned flags = message->qos | (message->retain ? FLAG_RETAIN : 0) | (snapshot ? FLAG_SNAPSHOT : 0) |
                      (message->properties_size ? FLAG_PROPERTIES : 0) |
-                     (expiry_s != MESSAGE_NO_EXPIRY ? FLAG_EXPIRY : 0);
+                     (expiry_s != MESSAGE_NO_EXPIRY ? FLAG_EXPIRY : 0) | flags_of_aims(aims);
     msgpack_packer packer;
     msgpack_packer_init(&packer, out, append);
     msgpack_pack_array(&packer, publication_fields(flags));
-    msgpack_pack_uint8(&packer, (uint8_t)flags);
+    msgpack_pack_uint16(&packer, (uint16_t)flags);
     pack_str(&packer, message->topic, message->topic_size);
     pack_bin(&packer, message->payload, message->payload_size);
     if (flags & FLAG_PROPERTIES) pack_bin(&packer, message->properties, message->properties_size);
@@ -192,6 +235,7 @@ void frame_add_publication(struct frame_out *out, const struct message *message,
         msgpack_pack_uint64(&packer, message->stamp.wall_ms);
         msgpack_pack_uint32(&packer, message->stamp.count);
     }
+    if (flags & FLAG_GROUPS) pack_groups(&packer, aims);
     out->item_count++;
 }
 
@@ -277,6 +321,15 @@ static const char *read_name(struct cursor *cursor, size_t *size) {
     return text;
 }
 
+static void read_groups(struct cursor *cursor, struct publication *publication) {
+    size_t size;
+    publication->group_count = read_array(cursor);
+    publication->groups = cursor->at;
+    for (uint32_t i = 0; i < publication->group_count && !cursor->bad; i++)
+        read_name(cursor, &size);
+    publication->groups_size = (size_t)(cursor->at - publication->groups);
+}
+
 static void read_publication(struct cursor *cursor, struct publication *publication) {
     memset(publication, 0, sizeof *publication);
     publication->expiry_s = MESSAGE_NO_EXPIRY;
@@ -288,7 +341,9 @@ static void read_publication(struct cursor *cursor, struct publication *publicat
     uint32_t fields = read_array(cursor);
     unsigned flags = (unsigned)read_uint(cursor, FLAG_ALL);
     if (fields != publication_fields(flags) || (flags & FLAG_QOS) == 3 ||
-        ((flags & FLAG_SNAPSHOT) && !(flags & FLAG_RETAIN)))
+        ((flags & FLAG_SNAPSHOT) && !(flags & FLAG_RETAIN)) ||
+        ((flags & (FLAG_GROUPS_ONLY | FLAG_RETURNED | FLAG_AGAIN)) && !(flags & FLAG_GROUPS)) ||
+        ((flags & FLAG_RETURNED) && !(flags & FLAG_GROUPS_ONLY)))
         cursor->bad = true;
     publication->qos = flags & FLAG_QOS;
     publication->retain = flags & FLAG_RETAIN;
@@ -301,6 +356,17 @@ static void read_publication(struct cursor *cursor, struct publication *publicat
         publication->stamp_wall_ms = read_uint(cursor, UINT64_MAX);
         publication->stamp_count = (uint32_t)read_uint(cursor, UINT32_MAX);
     }
+    publication->groups_only = flags & FLAG_GROUPS_ONLY;
+    publication->returned = flags & FLAG_RETURNED;
+    publication->again = flags & FLAG_AGAIN;
+    if (flags & FLAG_GROUPS) read_groups(cursor, publication);
+}
+
+static void read_members(struct cursor *cursor, struct frame_members *members) {
+    if (read_array(cursor) != 3) cursor->bad = true;
+    members->group = read_name(cursor, &members->size);
+    members->connected = (uint32_t)read_uint(cursor, UINT32_MAX);
+    members->away = (uint32_t)read_uint(cursor, UINT32_MAX);
 }
 
 static void read_id(struct cursor *cursor, uint8_t id[16]) {
@@ -375,6 +441,8 @@ static void read_items(struct cursor *cursor, struct frame *frame) {
             read_bin(cursor, &size);
         else if (frame->type == FRAME_BECAUSE)
             read_step(cursor, &step);
+        else if (frame->type == FRAME_MEMBERS)
+            read_members(cursor, &(struct frame_members){0});
         else
             read_name(cursor, &size);
     }
@@ -386,7 +454,7 @@ static const uint8_t frame_fields[] = {
     [FRAME_HELLO] = 15,  [FRAME_BYE] = 3,     [FRAME_JOIN] = 2,    [FRAME_LEAVE] = 2,    [FRAME_JOINED] = 3,
     [FRAME_SYNCED] = 1,  [FRAME_PUBLISH] = 3, [FRAME_ACK] = 2,     [FRAME_INVITE] = 2,   [FRAME_DECLINE] = 3,
     [FRAME_PING] = 1,    [FRAME_PONG] = 1,    [FRAME_GOSSIP] = 2,  [FRAME_KEEP] = 3,     [FRAME_WHY] = 5,
-    [FRAME_BECAUSE] = 3, [FRAME_HOLDS] = 5,   [FRAME_COMPARE] = 4, [FRAME_COMPARED] = 4,
+    [FRAME_BECAUSE] = 3, [FRAME_HOLDS] = 5,   [FRAME_COMPARE] = 4, [FRAME_COMPARED] = 4, [FRAME_MEMBERS] = 2,
 };
 
 enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *frame) {
@@ -427,7 +495,8 @@ enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *fr
     case FRAME_JOIN:
     case FRAME_LEAVE:
     case FRAME_INVITE:
-    case FRAME_GOSSIP: read_items(&cursor, frame); break;
+    case FRAME_GOSSIP:
+    case FRAME_MEMBERS: read_items(&cursor, frame); break;
     case FRAME_HOLDS:
     case FRAME_COMPARE:
     case FRAME_COMPARED: read_digests(&cursor, frame->type, &frame->digests); break;
@@ -456,6 +525,24 @@ bool frame_next_name(struct frame *frame, const char **text, size_t *size) {
     if (!next_item(frame, &cursor)) return false;
     *text = read_name(&cursor, size);
     item_taken(frame, &cursor);
+    return true;
+}
+
+bool frame_next_members(struct frame *frame, struct frame_members *members) {
+    struct cursor cursor;
+    if (!next_item(frame, &cursor)) return false;
+    read_members(&cursor, members);
+    item_taken(frame, &cursor);
+    return true;
+}
+
+bool publication_next_group(struct publication *publication, const char **text, size_t *size) {
+    if (publication->group_count == 0) return false;
+    struct cursor cursor = {.at = publication->groups, .end = publication->groups + publication->groups_size};
+    publication->group_count--;
+    *text = read_name(&cursor, size);
+    publication->groups = cursor.at;
+    publication->groups_size = (size_t)(cursor.end - cursor.at);
     return true;
 }
 

@@ -6,6 +6,7 @@
 #ifndef BROKER_FRAMES_H
 #define BROKER_FRAMES_H
 
+#include "broker/aims.h"
 #include "broker/message.h"
 
 enum { LINK_PROTOCOL_MIN = 1, LINK_PROTOCOL_MAX = 1 };
@@ -29,7 +30,8 @@ enum frame_type {
     FRAME_BECAUSE = 16,
     FRAME_HOLDS = 17,
     FRAME_COMPARE = 18,
-    FRAME_COMPARED = 19
+    FRAME_COMPARED = 19,
+    FRAME_MEMBERS = 20
 };
 
 enum bye_code {
@@ -89,6 +91,17 @@ struct publication {
     uint64_t expiry_s; /* of 32 bits, or MESSAGE_NO_EXPIRY */
     uint64_t stamp_wall_ms;
     uint32_t stamp_count;
+    bool groups_only, returned, again; /* enum in aims.h */
+    uint32_t group_count;              /* of shared subscriptions, a member of each of which is to get it */
+    const uint8_t *groups;
+    size_t groups_size;
+};
+
+/* Who is in a group of a shared subscription at the sender. */
+struct frame_members {
+    const char *group;
+    size_t size;
+    uint32_t connected, away;
 };
 
 /* Would a publication on this topic at one broker reach clients at the other? */
@@ -136,7 +149,7 @@ struct frame {
     const uint8_t *items;
     size_t items_size;
     uint32_t item_count; /* join, leave, joined, invite, decline, keep: names; publish: publications; gossip:
-                            packets; because: steps */
+                            packets; because: steps; members: groups */
 };
 
 enum frame_result {
@@ -149,7 +162,10 @@ enum frame_result {
 enum frame_result frame_read(const uint8_t *bytes, size_t size, struct frame *frame);
 /* The next item of a frame that was read; false after the last. */
 bool frame_next_name(struct frame *frame, const char **text, size_t *size);
+bool frame_next_members(struct frame *frame, struct frame_members *members);
 bool frame_next_publication(struct frame *frame, struct publication *publication);
+/* The next of the groups it names; false after the last. */
+bool publication_next_group(struct publication *publication, const char **text, size_t *size);
 bool frame_next_packet(struct frame *frame, const uint8_t **bytes, size_t *size);
 bool frame_next_step(struct frame *frame, struct inquiry_step *step);
 
@@ -179,12 +195,18 @@ void frame_begin_names(struct frame_out *out, enum frame_type type, uint64_t num
 void frame_add_name(struct frame_out *out, const char *text, size_t size);
 
 void frame_add_step(struct frame_out *out, const struct inquiry_step *step);
+void frame_begin_members(struct frame_out *out);
+void frame_add_members(struct frame_out *out, const struct frame_members *members);
 
 void frame_begin_publish(struct frame_out *out, uint64_t first);
-void frame_add_publication(struct frame_out *out, const struct message *message, bool snapshot, uint64_t expiry_s);
+/* aims: NULL if it is for who joined alone. */
+void frame_add_publication(struct frame_out *out, const struct message *message, const struct aims *aims, bool snapshot,
+                           uint64_t expiry_s);
 void frame_add_skipped(struct frame_out *out);
 /* Bytes a publication adds to a frame at most, its content apart. */
 #define FRAME_PUBLICATION_OVERHEAD 64u
+/* The same for groups of so many bytes, of which the shortest has 10, with a final zero. */
+#define FRAME_GROUP_OVERHEAD(size) (((uint64_t)(size)*12) / 10 + 5)
 /* Bytes of an empty publish frame at most. */
 #define FRAME_PUBLISH_OVERHEAD 32u
 

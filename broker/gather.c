@@ -120,6 +120,7 @@ void gather_write(const struct gather *gather, struct route *route) {
     size_t identifier_room = 2 * gather->found_count * sizeof(uint32_t);
 
     route->qos = 0;
+    route->has_groups = false;
     route->identifiers = NULL;
     route->receiver_count = 0;
     if (gather->met_count == 0) return; /* then there may be no room at all, and no address to add to */
@@ -134,6 +135,7 @@ void gather_write(const struct gather *gather, struct route *route) {
         write_identifiers(gather, met, route, &identifiers, receiver);
         if (receiver->qos > route->qos) route->qos = receiver->qos;
         if (met->subscriber->kind == SUBSCRIBER_PEER) route->qos = 2;
+        route->has_groups |= met->subscriber->kind == SUBSCRIBER_SHARE;
         if (!is_split(met)) continue;
         receiver = &route->receivers[count++];
         *receiver = (struct receiver){.subscriber = met->subscriber,

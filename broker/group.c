@@ -1,6 +1,7 @@
 #include "broker/group.h"
 
 #include "broker/compare.h"
+#include "broker/handout.h"
 #include "broker/kept.h"
 #include "broker/replay.h"
 #include "broker/topic.h"
@@ -8,9 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A filter that a peer joined here. */
+/* A filter that a peer joined here, or a group of a shared subscription: its members there. */
 struct join {
     struct named named;
+    size_t inner; /* of a group: where its filter begins */
+    uint32_t connected, away;
     bool stale;            /* from an earlier link, not said again yet */
     enum keep_level level; /* for how long it is kept while the peer is away */
     enum keep_level said;  /* on this link, so far */
@@ -61,8 +64,10 @@ static bool on_retained(void *context, struct message *message) {
     return snapshot->result == GROUP_OK;
 }
 
+/* Groups get none. */
 static enum group_result send_snapshot(struct federation *federation, struct peer *peer, const char *filter,
                                        size_t size) {
+    if (topic_is_shared(filter, size)) return GROUP_OK;
     struct snapshot snapshot = {
         .federation = federation, .peer = peer, .filter = filter, .size = size, .result = GROUP_OK};
     retained_match(federation->retained, federation->now_ms, filter, size, true, on_retained, &snapshot);
@@ -71,7 +76,8 @@ static enum group_result send_snapshot(struct federation *federation, struct pee
 
 enum joined_status group_status(const struct peer *peer, const char *filter, size_t size) {
     if (names_find(&peer->joins, filter, size)) return JOINED_YES;
-    return policy_lets(&peer->rules, POLICY_EXPORT, filter, size) ? JOINED_FULL : JOINED_PRIVATE;
+    size_t inner = topic_share_split(filter, size);
+    return policy_lets(&peer->rules, POLICY_EXPORT, filter + inner, size - inner) ? JOINED_FULL : JOINED_PRIVATE;
 }
 
 /* About what a join takes up: its text, twice, and a node of the tree for each level. */
@@ -90,10 +96,23 @@ static struct join *join_find(const struct peer *peer, const char *filter, size_
     return (struct join *)(void *)names_find(&peer->joins, filter, size);
 }
 
-/* Into the tree, or at another level than before: with a QoS above 0 if it is kept (route.c). */
-static enum subs_result enter(struct federation *federation, struct peer *peer, const struct join *join) {
+/* Into the tree, or at another level than before: with a QoS above 0 if it is kept (route.c). -1 when memory is short.
+ */
+static int enter(struct federation *federation, struct peer *peer, const struct join *join) {
     const struct subscription subscription = {.qos = join->level == KEEP_NOT ? 0 : 2, .retain_as_published = true};
-    return subs_add(federation->subs, join->named.text, join->named.size, &peer->subscriber, &subscription);
+    const struct share_members members = {
+        .connected = join->connected, .away = join->away, .kept = join->level != KEEP_NOT};
+    if (join->inner > 0)
+        return broker_share_set(federation->broker, join->named.text, join->named.size, &peer->subscriber, &members);
+    return subs_add(federation->subs, join->named.text, join->named.size, &peer->subscriber, &subscription) < 0 ? -1
+                                                                                                                : 0;
+}
+
+static void depart(struct federation *federation, struct peer *peer, const struct join *join) {
+    if (join->inner > 0)
+        broker_share_unset(federation->broker, join->named.text, join->named.size, &peer->subscriber);
+    else
+        subs_remove(federation->subs, join->named.text, join->named.size, &peer->subscriber);
 }
 
 static void set_level(struct federation *federation, struct peer *peer, struct join *join, enum keep_level level) {
@@ -115,6 +134,8 @@ static struct join *join_new(struct federation *federation, struct peer *peer, c
                              enum keep_level level) {
     struct join *join = named_new(sizeof *join, filter, size);
     if (!join) return NULL;
+    join->inner = topic_share_split(filter, size);
+    join->connected = 1; /* until it says how many there are */
     join->level = level;
     if (names_add(&peer->joins, &join->named)) {
         free(join);
@@ -171,11 +192,12 @@ void group_marked(const struct peer *peer, uint32_t mark, struct selection *join
 static void drop(struct federation *federation, struct peer *peer, struct join *join) {
     set_mark(federation, peer, join, 0);
     if (join->level != KEEP_NOT) kept_leave(federation, peer, join->named.text, join->named.size);
-    subs_remove(federation->subs, join->named.text, join->named.size, &peer->subscriber);
+    depart(federation, peer, join);
     peer->join_bytes -= cost_of(join->named.text, join->named.size);
     names_remove(&peer->joins, &join->named);
-    free(join);
     federation->generation++;
+    if (join->inner > 0) handout_ended(federation, peer, join->named.text, join->named.size);
+    free(join);
 }
 
 void group_keep(struct federation *federation, struct peer *peer, const char *filter, size_t size,
@@ -186,16 +208,32 @@ void group_keep(struct federation *federation, struct peer *peer, const char *fi
     set_level(federation, peer, join, level);
 }
 
+void group_members(struct federation *federation, struct peer *peer, const struct frame_members *members) {
+    struct join *join = join_find(peer, members->group, members->size);
+    if (!join || join->inner == 0) return;
+    join->connected = members->connected;
+    join->away = members->away;
+    enter(federation, peer, join); /* it is there: needs no memory */
+}
+
 void group_leave(struct federation *federation, struct peer *peer, const char *filter, size_t size) {
     struct join *join = join_find(peer, filter, size);
     if (join) drop(federation, peer, join);
 }
 
-void group_stale(struct peer *peer) {
+/* Until it says who is in a group, somebody may be, but others come first. */
+static void doubt_members(struct federation *federation, struct peer *peer, struct join *join) {
+    join->away = join->connected + join->away > 0;
+    join->connected = 0;
+    enter(federation, peer, join); /* it is there: needs no memory */
+}
+
+void group_stale(struct federation *federation, struct peer *peer) {
     for (struct named *named = peer->joins.first; named; named = named->next) {
         struct join *join = (struct join *)(void *)named;
         join->stale = true;
         join->said = KEEP_NOT;
+        if (join->inner > 0) doubt_members(federation, peer, join);
     }
 }
 
@@ -226,8 +264,9 @@ void group_end_unexported(struct federation *federation, struct peer *peer) {
     struct named *next;
     for (struct named *named = peer->joins.first; named; named = next) {
         next = named->next;
-        if (!policy_lets(&peer->rules, POLICY_EXPORT, named->text, named->size))
-            drop(federation, peer, (struct join *)(void *)named);
+        struct join *join = (struct join *)(void *)named;
+        if (!policy_lets(&peer->rules, POLICY_EXPORT, named->text + join->inner, named->size - join->inner))
+            drop(federation, peer, join);
     }
 }
 

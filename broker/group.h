@@ -24,11 +24,13 @@ enum joined_status group_status(const struct peer *peer, const char *filter, siz
 /* For how long the join is kept while the peer is away. One that is not there stays so. */
 void group_keep(struct federation *federation, struct peer *peer, const char *filter, size_t size,
                 enum keep_level level);
+/* Who is in a group there. One that is not joined stays so. */
+void group_members(struct federation *federation, struct peer *peer, const struct frame_members *members);
 void group_leave(struct federation *federation, struct peer *peer, const char *filter, size_t size);
 /* A new link: all joins have to be said again, with their levels, then group_synced() drops those that were not; those
  * that were kept only when group_end_stale() is called, as a peer that was away may first have to hear what is
  * published here. */
-void group_stale(struct peer *peer);
+void group_stale(struct federation *federation, struct peer *peer);
 void group_synced(struct federation *federation, struct peer *peer);
 void group_end_stale(struct federation *federation, struct peer *peer);
 /* Joins end of which the peer's rules let nothing out. */

@@ -58,7 +58,7 @@ static void come_up(struct federation *federation, struct link *link, struct pee
     link_news_up(federation, peer);
     link_note(federation, BROKER_NOTE_INFO, link, "up", "");
     peer_linked(federation, peer);
-    group_stale(peer);
+    group_stale(federation, peer);
     interest_sync(federation, peer);
     if (peer->link == link) sender_plain(federation, link, FRAME_SYNCED);
     if (peer->link == link) replay_sync(federation, peer);

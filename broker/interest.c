@@ -20,6 +20,15 @@ struct want *interest_want(struct interest *interest, const struct peer *peer) {
     return NULL;
 }
 
+static bool is_group(const struct interest *interest) {
+    return interest->inner > 0;
+}
+
+static bool is_adverted(const struct interest *interest, const struct peer *peer) {
+    const struct filter_text filter = interest_filter(interest);
+    return peer_adverts(peer, filter.text, filter.size);
+}
+
 static void want_set(struct federation *federation, struct interest *interest, struct peer *peer, struct want *want,
                      enum want_state state) {
     interest->missing = (uint16_t)(interest->missing - want_is_missing(want));
@@ -63,6 +72,40 @@ static void end_names(struct federation *federation, struct peer *peer, enum fra
     sender_end(federation, link, 0);
 }
 
+static struct frame_members members_of(const struct federation *federation, struct interest *interest) {
+    const struct named *group = &interest->row.named;
+    interest->members = broker_share_members(federation->broker, group->text, group->size);
+    return (struct frame_members){.group = group->text,
+                                  .size = group->size,
+                                  .connected = interest->members.connected,
+                                  .away = interest->members.away};
+}
+
+static void say_members(struct federation *federation, struct peer *peer, const struct frame_members *members) {
+    if (!peer->link) return;
+    frame_add_members(sender_begin(peer->link, FRAME_MEMBERS, 0), members);
+    sender_end(federation, peer->link, 0);
+}
+
+/* So different that others should know: a few more or less of many are the same. */
+static bool differs(uint32_t before, uint32_t now) {
+    uint32_t more = before < now ? now - before : before - now;
+    return more > before / 4 || (before == 0) != (now == 0);
+}
+
+void federation_members(struct federation *federation, const char *group, size_t size) {
+    struct interest *interest = interest_find(federation, group, size);
+    if (!interest || interest->want_count == 0 || federation->ends) return;
+    struct share_members before = interest->members, now = broker_share_members(federation->broker, group, size);
+    if (!differs(before.connected, now.connected) && !differs(before.away, now.away)) return;
+    struct frame_members members = members_of(federation, interest);
+    for (uint16_t i = 0; i < interest->want_count; i++) {
+        const struct want *want = &interest->wants[i];
+        if (want->state == WANT_SENT || want->state == WANT_JOINED)
+            say_members(federation, federation->peers[want->peer], &members);
+    }
+}
+
 static void join(struct federation *federation, struct interest *interest, struct peer *peer, struct want *want) {
     if (!peer->link) {
         peer_want_link(federation, peer);
@@ -73,12 +116,15 @@ static void join(struct federation *federation, struct interest *interest, struc
     frame_add_name(sender_begin(peer->link, FRAME_JOIN, 0), interest->row.named.text, interest->row.named.size);
     end_names(federation, peer, FRAME_JOIN);
     if (interest->level != KEEP_NOT) say_level(federation, interest, peer);
+    if (!is_group(interest)) return;
+    struct frame_members members = members_of(federation, interest);
+    say_members(federation, peer, &members);
 }
 
 /* Without memory the join is not made; the publisher's invite asks again with each publication. */
 static void want_add(struct federation *federation, struct interest *interest, struct peer *peer) {
-    const struct named *filter = &interest->row.named;
-    if (interest_want(interest, peer) || !policy_lets(&peer->rules, POLICY_IMPORT, filter->text, filter->size)) return;
+    const struct filter_text filter = interest_filter(interest);
+    if (interest_want(interest, peer) || !policy_lets(&peer->rules, POLICY_IMPORT, filter.text, filter.size)) return;
     if (interest->want_count == interest->want_capacity) {
         uint16_t capacity = (uint16_t)(interest->want_capacity ? interest->want_capacity * 2 : 2);
         struct want *wants = realloc(interest->wants, capacity * sizeof *wants);
@@ -100,6 +146,7 @@ static void leave(struct federation *federation, struct interest *interest, stru
 
 static void free_interest(struct federation *federation, struct interest *interest) {
     timer_clear(&federation->linger_timers, &interest->linger);
+    federation->group_count -= is_group(interest);
     free(interest->wants);
     interest->wants = NULL;
     row_orphan(federation, &interest->row);
@@ -110,16 +157,31 @@ static struct interest *make(struct federation *federation, const char *filter, 
     struct interest *interest = named_new(sizeof *interest, filter, size);
     if (!interest) return NULL;
     row_init(&interest->row, ROW_NEWSUB);
+    interest->inner = topic_share_split(filter, size);
     interest->subscriber.kind = SUBSCRIBER_PEER;
-    if (subs_add(federation->interest_tree, filter, size, &interest->subscriber, &plain) != SUBS_OK) goto fail;
+    const struct filter_text inner = interest_filter(interest);
+    if (subs_add(federation->interest_tree, inner.text, inner.size, &interest->subscriber, &plain) != SUBS_OK)
+        goto fail;
     if (names_add(&federation->interests, &interest->row.named)) {
-        subs_remove(federation->interest_tree, filter, size, &interest->subscriber);
+        subs_remove(federation->interest_tree, inner.text, inner.size, &interest->subscriber);
         goto fail;
     }
+    federation->group_count += is_group(interest);
     return interest;
 fail:
     free(interest);
     return NULL;
+}
+
+static void tell(struct federation *federation, struct interest *interest) {
+    const struct filter_text filter = interest_filter(interest);
+    row_want(federation, &interest->row,
+             policy_lets_some_peer(federation->policy, POLICY_IMPORT, filter.text, filter.size));
+}
+
+void interests_tell(struct federation *federation) {
+    for (struct named *named = federation->interests.first; named; named = named->next)
+        tell(federation, (struct interest *)(void *)named);
 }
 
 int interest_add(struct federation *federation, const char *filter, size_t size) {
@@ -133,10 +195,10 @@ int interest_add(struct federation *federation, const char *filter, size_t size)
     interest = make(federation, filter, size);
     if (!interest) return -1;
     interest->count = 1;
-    row_want(federation, &interest->row, policy_lets_some_peer(federation->policy, POLICY_IMPORT, filter, size));
+    tell(federation, interest);
     for (size_t i = 0; i < federation->peer_count; i++) {
         struct peer *peer = federation->peers[i];
-        if (peer && peer->alive && peer_adverts(peer, filter, size)) want_add(federation, interest, peer);
+        if (peer && peer->alive && is_adverted(interest, peer)) want_add(federation, interest, peer);
     }
     return 0;
 }
@@ -145,8 +207,7 @@ int interest_add(struct federation *federation, const char *filter, size_t size)
 static void drop_unasked(struct federation *federation, struct interest *interest) {
     for (uint16_t i = interest->want_count; i-- > 0;) {
         struct peer *peer = federation->peers[interest->wants[i].peer];
-        if (!peer_adverts(peer, interest->row.named.text, interest->row.named.size))
-            leave(federation, interest, peer, &interest->wants[i]);
+        if (!is_adverted(interest, peer)) leave(federation, interest, peer, &interest->wants[i]);
     }
 }
 
@@ -172,7 +233,8 @@ static void end(struct federation *federation, struct interest *interest) {
         leave(federation, interest, federation->peers[want->peer], want);
     }
     barrier_abandon(federation, interest);
-    subs_remove(federation->interest_tree, interest->row.named.text, interest->row.named.size, &interest->subscriber);
+    const struct filter_text filter = interest_filter(interest);
+    subs_remove(federation->interest_tree, filter.text, filter.size, &interest->subscriber);
     names_remove(&federation->interests, &interest->row.named);
     free_interest(federation, interest);
 }
@@ -197,63 +259,72 @@ void interest_tick(struct federation *federation) {
         continue;
 }
 
-struct invited {
+typedef bool interest_is(const struct interest *interest);
+
+static bool is_plain(const struct interest *interest) {
+    return !is_group(interest);
+}
+
+static bool is_any(const struct interest *interest) {
+    (void)interest;
+    return true;
+}
+
+/* What the peer has of the topics in question is not joined yet. */
+struct meeting {
     struct federation *federation;
     struct peer *peer;
-    size_t matched;
+    interest_is *is_meant;
+    size_t met;
 };
 
-static void on_match(void *context, struct subscriber *subscriber, const struct subscription *subscription) {
+static void on_met(void *context, struct subscriber *subscriber, const struct subscription *subscription) {
     (void)subscription;
-    struct invited *invited = context;
+    struct meeting *meeting = context;
     struct interest *interest = (struct interest *)(void *)((char *)subscriber - offsetof(struct interest, subscriber));
-    want_add(invited->federation, interest, invited->peer);
-    struct want *want = interest_want(interest, invited->peer);
-    if (!want || want->state != WANT_REFUSED) invited->matched++;
+    if (!meeting->is_meant(interest)) return;
+    want_add(meeting->federation, interest, meeting->peer);
+    const struct want *want = interest_want(interest, meeting->peer);
+    if (!want || want->state != WANT_REFUSED) meeting->met++;
+}
+
+typedef void subs_walk(const struct subs *subs, const char *text, size_t size, subs_on_hit *on_hit, void *context);
+
+/* Groups first: what the peer holds for us ends with the first join that is for no group (replay.c). */
+static size_t meet(struct federation *federation, struct peer *peer, subs_walk *walk, const char *text, size_t size) {
+    struct meeting meeting = {.federation = federation, .peer = peer, .is_meant = is_group};
+    if (federation->group_count > 0) walk(federation->interest_tree, text, size, on_met, &meeting);
+    meeting.is_meant = is_plain;
+    walk(federation->interest_tree, text, size, on_met, &meeting);
+    return meeting.met;
 }
 
 size_t interest_invited(struct federation *federation, struct peer *peer, const char *topic, size_t size) {
-    struct invited invited = {.federation = federation, .peer = peer};
-    subs_match(federation->interest_tree, topic, size, on_match, &invited);
-    return invited.matched;
-}
-
-static void on_meeting(void *context, struct subscriber *subscriber, const struct subscription *subscription) {
-    (void)subscription;
-    struct invited *invited = context;
-    want_add(invited->federation,
-             (struct interest *)(void *)((char *)subscriber - offsetof(struct interest, subscriber)), invited->peer);
+    return meet(federation, peer, subs_match, topic, size);
 }
 
 void interest_advert(struct federation *federation, struct peer *peer, const char *filter, size_t size) {
-    struct invited invited = {.federation = federation, .peer = peer};
-    if (!topic_has_wildcard(filter, size)) {
-        interest_invited(federation, peer, filter, size);
-        return;
-    }
-    subs_meet(federation->interest_tree, filter, size, on_meeting, &invited);
+    meet(federation, peer, topic_has_wildcard(filter, size) ? subs_meet : subs_match, filter, size);
 }
 
 void interest_review(struct federation *federation, struct peer *peer) {
     for (struct named *named = federation->interests.first; named && peer->want_count > 0; named = named->next) {
         struct interest *interest = (struct interest *)(void *)named;
         struct want *want = interest_want(interest, peer);
-        bool imported = policy_lets(&peer->rules, POLICY_IMPORT, named->text, named->size);
-        bool asked = interest->level != KEEP_NOT || peer_adverts(peer, named->text, named->size);
+        const struct filter_text filter = interest_filter(interest);
+        bool imported = policy_lets(&peer->rules, POLICY_IMPORT, filter.text, filter.size);
+        bool asked = interest->level != KEEP_NOT || is_adverted(interest, peer);
         if (want && !(imported && asked)) leave(federation, interest, peer, want);
     }
 }
 
 void interest_seek(struct federation *federation, struct peer *peer) {
-    for (struct named *named = federation->interests.first; named; named = named->next) {
-        if (peer_adverts(peer, named->text, named->size)) want_add(federation, (struct interest *)(void *)named, peer);
+    for (int plain = 0; plain < 2; plain++) { /* groups first, as in meet() */
+        for (struct named *named = federation->interests.first; named; named = named->next) {
+            struct interest *interest = (struct interest *)(void *)named;
+            if (is_group(interest) == !plain && is_adverted(interest, peer)) want_add(federation, interest, peer);
+        }
     }
-}
-
-void interests_tell(struct federation *federation) {
-    for (struct named *named = federation->interests.first; named; named = named->next)
-        row_want(federation, &((struct interest *)(void *)named)->row,
-                 policy_lets_some_peer(federation->policy, POLICY_IMPORT, named->text, named->size));
 }
 
 void interest_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size,
@@ -266,22 +337,41 @@ void interest_joined(struct federation *federation, struct peer *peer, const cha
     want_set(federation, interest, peer, want, status == JOINED_YES ? WANT_JOINED : WANT_REFUSED);
 }
 
-/* Those of all interests at the peer: joins; or, of those that are kept at this level, that they are. */
-static void say_all(struct federation *federation, struct peer *peer, enum frame_type type, enum keep_level level) {
+static bool is_kept_for_a_run(const struct interest *interest) {
+    return interest->level == KEEP_RUN;
+}
+
+static bool is_lasting(const struct interest *interest) {
+    return interest->level == KEEP_LASTING;
+}
+
+static void add_item(const struct federation *federation, struct frame_out *out, enum frame_type type,
+                     struct interest *interest) {
+    if (type != FRAME_MEMBERS) {
+        frame_add_name(out, interest->row.named.text, interest->row.named.size);
+        return;
+    }
+    struct frame_members members = members_of(federation, interest);
+    frame_add_members(out, &members);
+}
+
+/* Frames of this type about all interests at the peer that are of this kind. */
+static void say_all(struct federation *federation, struct peer *peer, enum frame_type type, uint64_t number,
+                    interest_is *is_meant) {
     struct link *link = peer->link;
     struct frame_out *out = NULL;
-    for (struct named *named = federation->interests.first; named && peer->link == link; named = named->next) {
+    for (struct named *named = federation->interests.first; named && link && peer->link == link; named = named->next) {
         struct interest *interest = (struct interest *)(void *)named;
         struct want *want = interest_want(interest, peer);
-        if (!want || (type == FRAME_KEEP && interest->level != level)) continue;
+        if (!want || !is_meant(interest)) continue;
         if (out && out->size >= federation->limits.link_frame_bytes) {
             end_names(federation, peer, type);
             out = NULL;
             if (peer->link != link) return;
         }
-        if (!out) out = sender_begin(link, type, level);
+        if (!out) out = sender_begin(link, type, number);
         if (out->item_count == 0) federation->join_frames += type == FRAME_JOIN;
-        frame_add_name(out, named->text, named->size);
+        add_item(federation, out, type, interest);
         if (type != FRAME_JOIN) continue;
         want_set(federation, interest, peer, want, WANT_SENT);
         want->frame = federation->join_frames;
@@ -298,11 +388,12 @@ void interest_told(const struct federation *federation, const struct peer *peer,
 }
 
 void interest_sync(struct federation *federation, struct peer *peer) {
-    struct link *link = peer->link;
-    if (peer->rejoins) say_all(federation, peer, FRAME_LEAVE, KEEP_NOT);
-    if (peer->link == link) say_all(federation, peer, FRAME_JOIN, KEEP_NOT);
-    if (peer->link == link) say_all(federation, peer, FRAME_KEEP, KEEP_RUN);
-    if (peer->link == link) say_all(federation, peer, FRAME_KEEP, KEEP_LASTING);
+    if (peer->rejoins) say_all(federation, peer, FRAME_LEAVE, 0, is_any);
+    say_all(federation, peer, FRAME_JOIN, 0, is_group); /* first, as in meet() */
+    say_all(federation, peer, FRAME_JOIN, 0, is_plain);
+    say_all(federation, peer, FRAME_KEEP, KEEP_RUN, is_kept_for_a_run);
+    say_all(federation, peer, FRAME_KEEP, KEEP_LASTING, is_lasting);
+    say_all(federation, peer, FRAME_MEMBERS, 0, is_group);
 }
 
 void interest_void(struct federation *federation, struct peer *peer) {

@@ -1,5 +1,5 @@
-/* The filters that local sessions subscribe to, counted: each is a newsub row, and a join wanted at every peer whose
- * adverts intersect it, as far as the policy imports it. */
+/* What local sessions subscribe to, counted: filters, and groups of shared subscriptions. Each is a newsub row, and a
+ * join wanted at every peer whose adverts intersect its filter, as far as the policy imports it. */
 #ifndef BROKER_INTEREST_H
 #define BROKER_INTEREST_H
 
@@ -20,13 +20,15 @@ struct want {
     uint32_t frame; /* number of the frame that said it; stock.h */
 };
 
-/* A filter that local sessions subscribe to. */
+/* Of one filter as it is subscribed to: with "$share/NAME/" for a group. */
 struct interest {
     struct row row;
+    size_t inner;                 /* of a group: where its filter begins; else 0 */
     struct subscriber subscriber; /* in federation.interest_tree */
     uint64_t count;
     uint64_t kept[KEEP_LASTING + 1]; /* of them, those at each level; of KEEP_NOT it is not counted */
     enum keep_level level;           /* as peers are told it */
+    struct share_members members;    /* of a group, as peers were told of them last */
     struct timer linger;
     struct want *wants;
     uint16_t want_count, want_capacity;
@@ -41,6 +43,15 @@ static inline bool want_is_missing(const struct want *want) {
 }
 
 struct want *interest_want(struct interest *interest, const struct peer *peer); /* NULL if there is none */
+/* The topic filter: of a group the part behind its name. */
+struct filter_text {
+    const char *text;
+    size_t size;
+};
+static inline struct filter_text interest_filter(const struct interest *interest) {
+    return (struct filter_text){interest->row.named.text + interest->inner, interest->row.named.size - interest->inner};
+}
+
 int interest_add(struct federation *federation, const char *filter, size_t size);
 void interest_keep(struct federation *federation, const char *filter, size_t size, enum keep_level before,
                    enum keep_level level);
@@ -50,11 +61,11 @@ void interest_advert(struct federation *federation, struct peer *peer, const cha
 /* Drops the joins at the peer that its rules exclude, or that no row of it asks for. Those that are kept stay without a
  * row: what is published after all, while this broker is away, is to wait for it. */
 void interest_review(struct federation *federation, struct peer *peer);
-/* Joins at the peer what its rows ask for and is not joined yet. */
-void interest_seek(struct federation *federation, struct peer *peer);
 /* Tells, or withdraws, rows: another policy says what is imported. */
 void interests_tell(struct federation *federation);
-/* The peer invites to a topic: joins the filters that match. Returns how many do. */
+/* Joins at the peer what its rows ask for and is not joined yet. */
+void interest_seek(struct federation *federation, struct peer *peer);
+/* The peer invites to a topic: joins what matches. Returns how many do. */
 size_t interest_invited(struct federation *federation, struct peer *peer, const char *topic, size_t size);
 void interest_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size,
                      enum joined_status status);

@@ -4,6 +4,7 @@
 #include "broker/record.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Numbers reserved at a time: as many may be skipped after a crash, and about twice as many cross a link in the time
@@ -26,7 +27,7 @@ static void tell_peer(struct federation *federation, struct peer *peer) {
     broker_record(federation->broker, &record);
 }
 
-static void begin(struct federation *federation, struct peer *peer) {
+void kept_begin(struct federation *federation, struct peer *peer) {
     struct kept *kept = &peer->kept;
     if (kept->is_recorded || !broker_has_journal(federation->broker)) return;
     kept->is_recorded = true;
@@ -40,7 +41,7 @@ void kept_peer(struct federation *federation, struct peer *peer) {
 
 void kept_join(struct federation *federation, struct peer *peer, const char *filter, size_t size,
                enum keep_level level) {
-    begin(federation, peer);
+    kept_begin(federation, peer);
     if (!peer->kept.is_recorded) return;
     struct record record = record_of(peer, RECORD_JOIN);
     record.filter = (struct record_text){filter, size};
@@ -58,7 +59,9 @@ void kept_leave(struct federation *federation, struct peer *peer, const char *fi
 static void tell_publication(struct federation *federation, struct peer *peer, uint64_t sequence) {
     struct record record = record_of(peer, RECORD_OUTBOX);
     record.sequence = sequence;
-    record.message = outbox_entry(&peer->outbox, sequence)->message->number;
+    const struct outbox_entry *entry = outbox_entry(&peer->outbox, sequence);
+    record.message = entry->message->number;
+    if (entry->aims) record.aims.bytes = aims_bytes(entry->aims, &record.aims.size);
     broker_record(federation->broker, &record);
 }
 
@@ -71,6 +74,10 @@ void kept_publication(struct federation *federation, struct peer *peer) {
     entry->stored = true;
     /* Its publisher sends one of QoS 2 again that a crash made us forget, and it would go out again. */
     if (entry->message->qos == 2) entry->record = broker_last_record(federation->broker);
+}
+
+void kept_changed(struct federation *federation, struct peer *peer, uint64_t sequence) {
+    if (outbox_entry(&peer->outbox, sequence)->stored) tell_publication(federation, peer, sequence);
 }
 
 void kept_done(void *context, uint64_t first, uint64_t below) {
@@ -150,8 +157,15 @@ int kept_restore_join(struct federation *federation, const struct record *record
 int kept_restore_publication(struct federation *federation, const struct record *record, struct message *message) {
     struct peer *peer = peer_of(federation, record);
     if (!peer || record->sequence == 0 || record->sequence > INT64_MAX) return 1;
+    struct aims *aims = NULL;
+    int read = record->aims.size > 0 ? aims_read(&aims, record->aims.bytes, record->aims.size) : 0;
+    if (read != 0) return read;
     enum outbox_result result = outbox_put_back(&peer->outbox, message, record->sequence);
-    if (result != OUTBOX_OK) return result == OUTBOX_NO_MEMORY ? -1 : 1;
+    if (result != OUTBOX_OK) {
+        free(aims);
+        return result == OUTBOX_NO_MEMORY ? -1 : 1;
+    }
+    if (aims) outbox_aim(&peer->outbox, aims);
     outbox_entry(&peer->outbox, record->sequence)->stored = true;
     message->durable_count++;
     return 0;

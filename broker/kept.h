@@ -26,8 +26,12 @@ struct kept {
 void kept_join(struct federation *federation, struct peer *peer, const char *filter, size_t size,
                enum keep_level level);
 void kept_leave(struct federation *federation, struct peer *peer, const char *filter, size_t size);
+/* Something is to be kept for it from now on. */
+void kept_begin(struct federation *federation, struct peer *peer);
 /* The last publication in its outbox is of QoS 1 or 2 and matches a join that is kept. */
 void kept_publication(struct federation *federation, struct peer *peer);
+/* Those that one there is for are fewer than before. */
+void kept_changed(struct federation *federation, struct peer *peer, uint64_t sequence);
 /* What is known of the peer has changed: its epoch, or when all that is kept for it ends. */
 void kept_peer(struct federation *federation, struct peer *peer);
 /* The peer has seen more than we know of, as the disk is behind what happened: the stream is another one now. */

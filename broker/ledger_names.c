@@ -13,10 +13,8 @@ const char *link_limit_name(enum link_at limit) {
 
 const char *given_up_name(enum given_up why) {
     static const char *const names[GIVEN_UP_COUNT] = {
-        [GIVEN_UP_EXPIRED] = "expired",
-        [GIVEN_UP_RESTARTED] = "restarted",
-        [GIVEN_UP_POLICY] = "policy",
-        [GIVEN_UP_AWAY] = "away",
+        [GIVEN_UP_EXPIRED] = "expired", [GIVEN_UP_RESTARTED] = "restarted",   [GIVEN_UP_POLICY] = "policy",
+        [GIVEN_UP_AWAY] = "away",       [GIVEN_UP_REASSIGNED] = "reassigned",
     };
     return names[why];
 }

@@ -121,6 +121,7 @@ void sender_drop_controls(struct link *link);
 bool sender_next(struct federation *federation, struct link *link);
 /* A publication for the peer of QoS and limits as they are: queued, or dropped and counted. kept: it outlives a crash.
  */
-void sender_publish(struct federation *federation, struct peer *peer, struct message *message, bool kept);
+bool sender_publish(struct federation *federation, struct peer *peer, struct message *message, struct aims *aims,
+                    bool kept);
 
 #endif

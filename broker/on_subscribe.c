@@ -99,8 +99,8 @@ static uint64_t barrier_of(struct broker *broker, uint64_t now_ms, const struct 
 
     for (uint32_t i = 0; texts != NULL && sizes != NULL && i < held->filter_count; i++) {
         if (held->filters[i].code >= 0x80) continue;
-        texts[count] = held->filters[i].text + held->filters[i].inner;
-        sizes[count++] = held->filters[i].size - held->filters[i].inner;
+        texts[count] = held->filters[i].text;
+        sizes[count++] = held->filters[i].size;
     }
     if (count > 0) barrier = federation_barrier(broker->federation, now_ms, texts, sizes, count);
     free(texts);

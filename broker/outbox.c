@@ -18,6 +18,12 @@ struct outbox_entry *outbox_entry(const struct outbox *outbox, uint64_t sequence
     return &outbox->ring[sequence & (outbox->capacity - 1)];
 }
 
+static void unaim(struct outbox *outbox, struct outbox_entry *entry) {
+    outbox->aimed -= entry->aims != NULL;
+    free(entry->aims);
+    entry->aims = NULL;
+}
+
 static void empty(struct outbox *outbox, struct outbox_entry *entry) {
     if (!entry->message) return;
     size_t cost = message_cost(entry->message);
@@ -26,6 +32,7 @@ static void empty(struct outbox *outbox, struct outbox_entry *entry) {
     message_unref(entry->message);
     entry->message = NULL;
     outbox->messages--;
+    unaim(outbox, entry);
 }
 
 void outbox_give_up(struct outbox *outbox, uint64_t sequence) {
@@ -80,6 +87,15 @@ enum outbox_result outbox_put(struct outbox *outbox, struct message *message, bo
     if (!snapshot) *outbox->sum += cost;
     outbox->messages++;
     return OUTBOX_OK;
+}
+
+void outbox_aim(struct outbox *outbox, struct aims *aims) {
+    outbox_entry(outbox, outbox->end - 1)->aims = aims;
+    outbox->aimed++;
+}
+
+void outbox_unaim(struct outbox *outbox, uint64_t sequence) {
+    unaim(outbox, outbox_entry(outbox, sequence));
 }
 
 int outbox_skip_to(struct outbox *outbox, uint64_t sequence) {

@@ -6,10 +6,12 @@
 #ifndef BROKER_OUTBOX_H
 #define BROKER_OUTBOX_H
 
+#include "broker/aims.h"
 #include "broker/message.h"
 
 struct outbox_entry {
     struct message *message; /* NULL: given up */
+    struct aims *aims;       /* its own; NULL: for those who joined */
     uint64_t record;         /* is not sent before this one is on the disk; 0: waits for none */
     bool snapshot;
     bool stored; /* the journal has it: on_done says when it is of no use any more */
@@ -28,6 +30,7 @@ struct outbox {
     uint64_t messages;       /* live publications, snapshots too: those that are not given up */
     uint64_t bytes;          /* of them, */
     uint64_t snapshot_bytes; /* and of snapshots */
+    uint64_t aimed;          /* publications with aims */
     uint64_t *sum;           /* of bytes of all outboxes of a broker */
     outbox_on_done *on_done;
     void *context;
@@ -42,6 +45,11 @@ enum outbox_result { OUTBOX_OK = 0, OUTBOX_FULL = 1, OUTBOX_NO_MEMORY = -1 };
 /* Takes a reference of its own. Live publications of QoS 0 that are not retained are refused (FULL) above bytes_max,
  * all others above twice that; snapshots are never refused here: look at snapshot_bytes. */
 enum outbox_result outbox_put(struct outbox *outbox, struct message *message, bool snapshot, uint64_t bytes_max);
+
+/* For whom the last one put is, owned by the outbox from now on. */
+void outbox_aim(struct outbox *outbox, struct aims *aims);
+/* The one of this sequence is for those who joined alone. */
+void outbox_unaim(struct outbox *outbox, uint64_t sequence);
 
 /* The next entry to send, or NULL. outbox_sent() moves on. */
 struct outbox_entry *outbox_peek(const struct outbox *outbox);

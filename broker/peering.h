@@ -161,10 +161,11 @@ const char *link_limit_name(enum link_at limit);
 
 /* Why a publication for a peer is not wanted any more; no limit did this. */
 enum given_up {
-    GIVEN_UP_EXPIRED,   /* its expiry interval was over */
-    GIVEN_UP_RESTARTED, /* the peer began anew: QoS 0 that may have come before, what nobody there asks for any more */
-    GIVEN_UP_POLICY,    /* it waited while what may leave was changed */
-    GIVEN_UP_AWAY,      /* the peer is away, and at QoS 0 nothing waits for it */
+    GIVEN_UP_EXPIRED,    /* its expiry interval was over */
+    GIVEN_UP_RESTARTED,  /* the peer began anew: QoS 0 that may have come before, what nobody there asks for any more */
+    GIVEN_UP_POLICY,     /* it waited while what may leave was changed */
+    GIVEN_UP_AWAY,       /* the peer is away, and at QoS 0 nothing waits for it */
+    GIVEN_UP_REASSIGNED, /* another member of its group gets it, as the peer was gone or slow to come */
     GIVEN_UP_COUNT
 };
 const char *given_up_name(enum given_up why);

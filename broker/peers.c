@@ -3,6 +3,7 @@
 #include "broker/barrier.h"
 #include "broker/border.h"
 #include "broker/group.h"
+#include "broker/handout.h"
 #include "broker/interest.h"
 #include "broker/ledger.h"
 #include "broker/link.h"
@@ -98,19 +99,49 @@ int peers_restore(struct federation *federation, const uint8_t id[16], struct pe
     return *peer ? 0 : -1;
 }
 
+static struct names *rows_of(struct peer *peer, enum row_kind kind) {
+    return kind == ROW_NEWPUB ? &peer->newpub : &peer->newsub;
+}
+
+static struct subs *tree_of(struct federation *federation, struct peer *peer, enum row_kind kind) {
+    return kind == ROW_NEWPUB ? peer->newpub_tree : federation->peer_rows;
+}
+
+static void note_unseen(struct federation *federation, const struct peer *peer) {
+    broker_note_add(federation->broker, BROKER_NOTE_WARNING, "short of memory: a registry row of %s is not seen",
+                    peer->name);
+}
+
+/* Into the tree, as far as it is imported. A group is a subscriber of its own there: it is joined apart. */
+static int enter_row(struct federation *federation, struct peer *peer, enum row_kind kind, struct named *row) {
+    static const struct subscription plain = {.qos = 2};
+    size_t inner = kind == ROW_NEWSUB ? topic_share_split(row->text, row->size) : 0;
+    struct subscriber *subscriber = &peer->rows.subscriber;
+    if (kind == ROW_NEWPUB && !policy_lets(&peer->rules, POLICY_IMPORT, row->text, row->size)) return 0;
+    if (inner > 0) {
+        struct group_row *group = (struct group_row *)(void *)row;
+        group->peer = peer;
+        group->subscriber.kind = SUBSCRIBER_SHARE;
+        subscriber = &group->subscriber;
+    }
+    return subs_add(tree_of(federation, peer, kind), row->text + inner, row->size - inner, subscriber, &plain) < 0 ? -1
+                                                                                                                   : 0;
+}
+
+static void leave_row(struct federation *federation, struct peer *peer, enum row_kind kind, struct named *row) {
+    size_t inner = kind == ROW_NEWSUB ? topic_share_split(row->text, row->size) : 0;
+    struct subscriber *subscriber = inner > 0 ? &((struct group_row *)(void *)row)->subscriber : &peer->rows.subscriber;
+    subs_remove(tree_of(federation, peer, kind), row->text + inner, row->size - inner, subscriber);
+    names_remove(rows_of(peer, kind), row);
+    peer->group_row_count -= inner > 0;
+    free(row);
+}
+
 static void clear_rows(struct federation *federation, struct peer *peer) {
-    while (peer->newpub.first) {
-        struct named *named = peer->newpub.first;
-        subs_remove(peer->newpub_tree, named->text, named->size, &peer->rows.subscriber);
-        names_remove(&peer->newpub, named);
-        free(named);
-    }
-    while (peer->newsub.first) {
-        struct named *named = peer->newsub.first;
-        subs_remove(federation->peer_rows, named->text, named->size, &peer->rows.subscriber);
-        names_remove(&peer->newsub, named);
-        free(named);
-    }
+    while (peer->newpub.first)
+        leave_row(federation, peer, ROW_NEWPUB, peer->newpub.first);
+    while (peer->newsub.first)
+        leave_row(federation, peer, ROW_NEWSUB, peer->newsub.first);
     names_deinit(&peer->newpub);
     names_deinit(&peer->newsub);
 }
@@ -162,6 +193,7 @@ void peer_free(struct federation *federation, struct peer *peer) {
     lapse(federation, peer);
     timer_clear(&federation->peer_timers, &peer->timer);
     outbox_deinit(&peer->outbox);
+    free(peer->aims);
     subs_free(peer->newpub_tree);
     federation->peers[peer->index] = NULL;
     free(peer);
@@ -200,6 +232,7 @@ struct pruning {
 
 static bool is_waited_for(void *context, const struct outbox_entry *entry) {
     const struct pruning *pruning = context;
+    if (entry->aims) return handout_is_for(pruning->federation, pruning->peer, entry);
     return group_matches(pruning->federation, pruning->peer, entry->message->topic, entry->message->topic_size);
 }
 
@@ -231,44 +264,32 @@ void peer_gone(struct federation *federation, struct peer *peer) {
     if (peer->link) link_end(federation, peer->link, BYE_GONE, "you are down or left, as the membership here sees it");
     if (peer->attempt)
         link_end(federation, peer->attempt, BYE_GONE, "you are down or left, as the membership here sees it");
+    handout_gone(federation, peer);
     forget(federation, peer);
     peer_set_timer(federation, peer);
     barrier_check_all(federation);
 }
 
-static struct names *rows_of(struct peer *peer, enum row_kind kind) {
-    return kind == ROW_NEWPUB ? &peer->newpub : &peer->newsub;
-}
-
-static struct subs *tree_of(struct federation *federation, struct peer *peer, enum row_kind kind) {
-    return kind == ROW_NEWPUB ? peer->newpub_tree : federation->peer_rows;
-}
-
-static void note_unseen(struct federation *federation, const struct peer *peer) {
-    broker_note_add(federation->broker, BROKER_NOTE_WARNING, "short of memory: a registry row of %s is not seen",
-                    peer->name);
-}
-
 static void row_appeared(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter,
                          size_t size) {
-    static const struct subscription plain = {.qos = 2};
     struct names *rows = rows_of(peer, kind);
     if (rows->count >= PEER_ROWS_MAX || names_find(rows, filter, size)) return;
-    struct named *named = named_new(sizeof *named, filter, size);
-    if (!named || names_add(rows, named)) {
-        free(named);
+    bool is_group = kind == ROW_NEWSUB && topic_share_split(filter, size) > 0;
+    struct named *row = named_new(is_group ? sizeof(struct group_row) : sizeof *row, filter, size);
+    if (!row || names_add(rows, row)) {
+        free(row);
         note_unseen(federation, peer);
         return;
     }
-    bool imported = kind == ROW_NEWPUB && policy_lets(&peer->rules, POLICY_IMPORT, filter, size);
-    if ((imported || kind == ROW_NEWSUB) &&
-        subs_add(tree_of(federation, peer, kind), filter, size, &peer->rows.subscriber, &plain) < 0) {
-        names_remove(rows, named);
-        free(named);
+    if (enter_row(federation, peer, kind, row)) {
+        names_remove(rows, row);
+        free(row);
         note_unseen(federation, peer);
         return;
     }
-    if (imported) interest_advert(federation, peer, filter, size);
+    peer->group_row_count += is_group;
+    if (kind == ROW_NEWPUB && policy_lets(&peer->rules, POLICY_IMPORT, filter, size))
+        interest_advert(federation, peer, filter, size);
 }
 
 void peer_sift_rows(struct federation *federation, struct peer *peer) {
@@ -286,15 +307,14 @@ static void row_disappeared(struct federation *federation, struct peer *peer, en
     struct names *rows = rows_of(peer, kind);
     struct named *named = names_find(rows, filter, size);
     if (!named) return;
-    subs_remove(tree_of(federation, peer, kind), filter, size, &peer->rows.subscriber);
-    names_remove(rows, named);
-    free(named);
+    leave_row(federation, peer, kind, named);
     if (kind == ROW_NEWPUB) review_later(federation, peer);
 }
 
 void peer_row(struct federation *federation, struct peer *peer, enum row_kind kind, const char *filter, size_t size,
               bool active) {
-    if (!topic_filter_valid(filter, size) || filter[0] == '$') return;
+    size_t inner = kind == ROW_NEWSUB ? topic_share_split(filter, size) : 0;
+    if (!topic_filter_valid(filter, size) || filter[inner] == '$') return;
     if (active)
         row_appeared(federation, peer, kind, filter, size);
     else
@@ -307,7 +327,7 @@ bool peer_adverts(const struct peer *peer, const char *filter, size_t size) {
 }
 
 bool peer_has_business(const struct federation *federation, const struct peer *peer) {
-    return peer->want_count > 0 || peer->joins.count > 0 || outbox_count(&peer->outbox) > 0 || peer->holds ||
+    return peer->want_count > 0 || peer->joins.count > 0 || outbox_count(&peer->outbox) > 0 || peer->holds[0] ||
            federation->now_ms < peer->keep_until_ms;
 }
 
@@ -390,6 +410,7 @@ void peer_unlinked(struct federation *federation, struct peer *peer) {
     peer->joins_void_ms = federation->now_ms + PEER_JOIN_KEEP_MS;
     peer->stale_ms = UINT64_MAX;
     keep_for_now(federation, peer);
+    handout_unlinked(federation, peer);
     peer_want_link(federation, peer);
     peer_set_timer(federation, peer);
 }

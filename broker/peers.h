@@ -69,6 +69,15 @@ struct why;
 
 struct hold;
 
+/* A group of a shared subscription with members at the peer: in federation.peer_rows, as a subscriber of its own. */
+struct group_row {
+    struct named named; /* first: in peer.newsub, with "$share/NAME/" */
+    struct subscriber subscriber;
+    struct peer *peer;
+};
+static inline struct group_row *group_row_of(struct subscriber *subscriber) {
+    return (struct group_row *)(void *)((char *)subscriber - offsetof(struct group_row, subscriber));
+}
 /* A peer's registry interest as a subscriber, so that a tree finds the peers whose rows match a topic. */
 struct peer_rows {
     struct subscriber subscriber;
@@ -84,8 +93,9 @@ struct peer {
     char name[64];
     struct policy_rules rules; /* of the policy for this name; border.c */
     bool alive;
-    uint64_t epoch;      /* 0 until known */
-    uint64_t rows_epoch; /* of the run whose rows are known; they end with it */
+    uint64_t epoch;         /* 0 until known */
+    size_t group_row_count; /* of its newsub rows, those for groups */
+    uint64_t rows_epoch;    /* of the run whose rows are known; they end with it */
     uint64_t known_sequence;
     struct names newpub, newsub; /* of bare struct named */
     struct subs *newpub_tree;    /* those of them that we import, for what meets them */
@@ -101,9 +111,12 @@ struct peer {
     uint32_t want_count, want_joined; /* joins we want there; interest.c */
     uint64_t unconfirmed;             /* number of the last barrier that it missed; barrier.c */
     bool rejoins;                     /* they are to be left first, so that the snapshots come again */
-    uint64_t hit;                     /* federation.publication that reached it through a join */
+    uint64_t hit;                     /* federation.publication that reached it through a join, */
+    uint64_t held;                    /* or that is held for it */
+    struct aims *aims;                /* groups whose members there get what is being published; handout.c */
+    bool aims_kept;
     /* replay.c */
-    struct hold *holds;
+    struct hold *holds[2]; /* nobody there was sent them yet; members of a group were */
     uint64_t hold_bytes;
     uint64_t replay_ms; /* holds or invites may be over then */
     struct names invites;
@@ -168,6 +181,7 @@ struct federation {
     size_t found_count;
 
     struct names interests; /* of struct interest */
+    size_t group_count;     /* of them for shared subscriptions */
     struct names adverts;   /* of struct advert, about in the order of their last publications */
     struct subs *interest_tree, *peer_rows;
     struct row *row_queue, *unsequenced;
@@ -188,6 +202,10 @@ struct federation {
     size_t advert_bytes;   /* of the topics of adverts */
     uint64_t outbox_bytes; /* of all outboxes; queues.c */
     uint64_t publication;  /* number of the one being published */
+    uint64_t gave_in;      /* the one that was given to */
+    struct aims *gave;     /* these groups */
+    size_t aimed;          /* peers with aims */
+    bool ends;
     struct timers link_timers, peer_timers, linger_timers, barrier_timers;
     uint32_t linger_count; /* interests that nobody has any more */
     struct timer advert_timer;

@@ -44,6 +44,13 @@ enum outbox_result queues_put(struct federation *federation, struct peer *peer, 
     return result;
 }
 
+bool queues_have_room(const struct peer *peer, const struct message *message) {
+    const struct federation *federation = peer->federation;
+    size_t cost = message_cost(message);
+    return peer->outbox.bytes + cost <= federation->limits.link_queue_bytes &&
+           federation->outbox_bytes + cost <= federation->limits.link_queues_bytes;
+}
+
 void queues_relieve(struct federation *federation) {
     struct peer *longest = longest_away(federation);
     if (longest) give_up(federation, longest, LINK_AT_MEMORY);

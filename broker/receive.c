@@ -79,7 +79,8 @@ static void on_join(struct federation *federation, struct link *link, struct fra
     uint32_t mark = compare_new(federation, link, frame);
     if (link->state != LINK_UP) return;
     while (frame_next_name(frame, &filter, &size)) {
-        unwanted_note_join(federation, filter, size);
+        size_t inner = topic_share_split(filter, size);
+        unwanted_note_join(federation, filter + inner, size - inner);
         if (group_join(federation, peer, filter, size, mark) != GROUP_OK) {
             link_no_room(federation, link);
             return;
@@ -91,6 +92,12 @@ static void on_join(struct federation *federation, struct link *link, struct fra
         compare_begin(federation, link, mark);
     else
         confirm_joins(federation, link, copy);
+}
+
+static void on_members(struct federation *federation, struct link *link, struct frame *frame) {
+    struct frame_members members;
+    while (frame_next_members(frame, &members))
+        group_members(federation, link->peer, &members);
 }
 
 static void on_leave(struct federation *federation, struct link *link, struct frame *frame) {
@@ -120,10 +127,12 @@ static void on_invite(struct federation *federation, struct link *link, struct f
         }
         link->peer->totals.invites_received++;
         bool imported = policy_lets(&link->peer->rules, POLICY_IMPORT, topic, size);
-        if (imported && interest_invited(federation, link->peer, topic, size) > 0) continue;
+        size_t joined = imported ? interest_invited(federation, link->peer, topic, size) : 0;
         if (link->state != LINK_UP) break;
-        if (imported) unwanted_note(federation, ROW_NEWSUB, topic, size);
-        sender_name(federation, link, FRAME_DECLINE, PEER_DECLINE_MAX_MS, topic, size);
+        if (imported && joined == 0) unwanted_note(federation, ROW_NEWSUB, topic, size);
+        /* To who holds it for several joins, that these were all. */
+        if (joined == 0 || federation->group_count > 0)
+            sender_name(federation, link, FRAME_DECLINE, joined == 0 ? PEER_DECLINE_MAX_MS : 0, topic, size);
     }
 }
 
@@ -155,8 +164,10 @@ static struct message message_of(const struct federation *federation, const stru
     if (publication->retain) {
         message.stamp.wall_ms = publication->stamp_wall_ms;
         message.stamp.count = publication->stamp_count;
-        memcpy(message.stamp.origin, peer->id.bytes, sizeof message.stamp.origin);
     }
+    /* What comes for a group may have to go back. */
+    if (publication->retain || (publication->group_count > 0 && !publication->returned))
+        memcpy(message.stamp.origin, peer->id.bytes, sizeof message.stamp.origin);
     return message;
 }
 
@@ -183,6 +194,27 @@ static void refuse(struct federation *federation, struct peer *peer, const struc
                     publication->topic);
 }
 
+/* Members elsewhere may get it. Once, as they may be refused it too. */
+static void give_back(struct federation *federation, const struct peer *peer, struct publication publication) {
+    if (publication.group_count == 0 || publication.returned || publication.again) return;
+    struct message message = message_of(federation, peer, &publication);
+    const char *group;
+    size_t size;
+    while (message_keep(&message) && publication_next_group(&publication, &group, &size))
+        federation_return(federation, federation->now_ms, &message, group, size);
+    message_return(&message);
+}
+
+static enum peer_taken hand_on(struct federation *federation, struct peer *peer, struct message *message,
+                               const struct publication *publication) {
+    if (publication->snapshot) return broker_merge_retained(federation->broker, federation->now_ms, message);
+    if (publication->returned) {
+        memcpy(message->stamp.origin, federation->id.bytes, sizeof message->stamp.origin);
+        return broker_deliver_again(federation->broker, federation->now_ms, message, &peer->subscriber, publication);
+    }
+    return broker_deliver_from_peer(federation->broker, federation->now_ms, message, publication);
+}
+
 /* What is not taken is as if it had not come. */
 static enum peer_taken take_publication(struct federation *federation, struct peer *peer,
                                         const struct publication *given) {
@@ -194,6 +226,7 @@ static enum peer_taken take_publication(struct federation *federation, struct pe
     }
     if (!policy_lets(&peer->rules, POLICY_IMPORT, publication->topic, publication->topic_size)) {
         refuse(federation, peer, publication);
+        give_back(federation, peer, *publication);
         return PEER_TAKEN;
     }
     if (is_stamped_badly(federation, peer, publication)) {
@@ -205,9 +238,7 @@ static enum peer_taken take_publication(struct federation *federation, struct pe
     }
     struct message message = message_of(federation, peer, publication);
     if (publication->retain) broker_clock_seen(federation->broker, federation->now_ms, &message.stamp);
-    enum peer_taken taken = publication->snapshot
-                                ? broker_merge_retained(federation->broker, federation->now_ms, &message)
-                                : broker_deliver_from_peer(federation->broker, federation->now_ms, &message);
+    enum peer_taken taken = hand_on(federation, peer, &message, publication);
     message_return(&message);
     if (taken == PEER_TAKEN) {
         peer->totals.publications_received++;
@@ -225,6 +256,17 @@ static bool properties_valid(const struct publication *publication) {
     if (props_check(MQTT_PUBLISH, block) != MQTT_SUCCESS) return false;
     while (props_next(&reader, &prop)) {
         if (prop_is_for_this_hop(prop.id)) return false;
+    }
+    return true;
+}
+
+static bool groups_valid(struct publication publication) {
+    const char *group;
+    size_t size;
+    while (publication_next_group(&publication, &group, &size)) {
+        size_t inner = topic_share_split(group, size);
+        if (inner == 0 || !topic_matches(group + inner, size - inner, publication.topic, publication.topic_size))
+            return false;
     }
     return true;
 }
@@ -257,8 +299,8 @@ static bool take_all(struct federation *federation, struct link *link, struct fr
 static void on_publish(struct federation *federation, struct link *link, struct frame *frame, size_t frame_size) {
     struct publication publication;
     for (struct frame check = *frame; frame_next_publication(&check, &publication);) {
-        if (!publication.skipped &&
-            !(topic_name_valid(publication.topic, publication.topic_size) && properties_valid(&publication))) {
+        if (!publication.skipped && !(topic_name_valid(publication.topic, publication.topic_size) &&
+                                      properties_valid(&publication) && groups_valid(publication))) {
             link_malformed(federation, link, "a publication that no client could have made");
             return;
         }
@@ -312,5 +354,6 @@ void link_on_frame(struct federation *federation, struct link *link, struct fram
     case FRAME_HOLDS: compare_holds(federation, link, &frame->digests); break;
     case FRAME_COMPARE: stock_compare(federation, link, &frame->digests); break;
     case FRAME_COMPARED: compare_answered(federation, link, &frame->digests); break;
+    case FRAME_MEMBERS: on_members(federation, link, frame); break;
     }
 }

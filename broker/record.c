@@ -108,6 +108,7 @@ static void pass_outgoing(struct walk *walk, struct record *record) {
 static void pass_stamp(struct walk *walk, struct record_publication *publication) {
     pass(walk, &publication->stamp_wall_ms, sizeof publication->stamp_wall_ms);
     pass(walk, &publication->stamp_count, sizeof publication->stamp_count);
+    pass(walk, publication->stamp_origin, sizeof publication->stamp_origin);
 }
 
 static void pass_retained(struct walk *walk, struct record *record) {
@@ -115,7 +116,6 @@ static void pass_retained(struct walk *walk, struct record *record) {
 
     pass_publication(walk, publication);
     pass_stamp(walk, publication);
-    pass(walk, publication->stamp_origin, sizeof publication->stamp_origin);
     pass(walk, &record->publisher, sizeof record->publisher);
 }
 
@@ -146,10 +146,12 @@ static void pass_join(struct walk *walk, struct record *record) {
 static void pass_outbox(struct walk *walk, struct record *record) {
     pass(walk, record->peer, sizeof record->peer);
     pass(walk, &record->sequence, sizeof record->sequence);
-    if (record->type == RECORD_OUTBOX)
-        pass(walk, &record->message, sizeof record->message);
-    else
+    if (record->type == RECORD_OUTBOX_END) {
         pass(walk, &record->below, sizeof record->below);
+        return;
+    }
+    pass(walk, &record->message, sizeof record->message);
+    pass_text(walk, &record->aims);
 }
 
 static void pass_fields(struct walk *walk, struct record *record) {

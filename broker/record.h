@@ -52,10 +52,10 @@ struct record_publication {
     uint8_t qos;
     bool retain;
     uint64_t expires_wall_ms;
-    /* Of those with the retain flag. */
+    /* Of those with the retain flag; else zero. */
     uint64_t stamp_wall_ms;
     uint32_t stamp_count;
-    uint8_t stamp_origin[16]; /* of RECORD_RETAINED; in an outbox it is our own */
+    uint8_t stamp_origin[16]; /* of what came over a link for a group, the broker it came from, too */
 };
 
 /* One record. Only the fields that belong to its type count; the others are zero. */
@@ -104,6 +104,7 @@ struct record {
 
     /* RECORD_OUTBOX, with message, and its end */
     uint64_t sequence, below;
+    struct record_text aims; /* for whom there (aims.h); size 0: for those who joined */
 };
 
 /* ---- bytes: how records travel to the storage thread; for this process only ---- */

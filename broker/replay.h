@@ -4,10 +4,11 @@
 
 #include "broker/peers.h"
 
-/* Keeps the message for the peer and invites it, once per topic until it answers. False if the peer has declined the
- * topic. */
-bool replay_hold(struct federation *federation, struct peer *peer, struct message *message);
-/* Moves what matches the filter to the outbox, in order. */
+/* Keeps the message for the peer and invites it, once per topic until it answers. others: not only for groups there.
+ * False if the peer has declined the topic. */
+bool replay_hold(struct federation *federation, struct peer *peer, struct message *message, bool others);
+/* Puts what matches the filter into the outbox, in order, once for all filters; of a group ("$share/NAME/FILTER") what
+ * none of its members anywhere was given. */
 enum outbox_result replay_joined(struct federation *federation, struct peer *peer, const char *filter, size_t size);
 /* Drops what the peer's rules do not let out. */
 void replay_end_unexported(struct peer *peer);

@@ -38,17 +38,25 @@ static void to_session(const struct passage *passage, const struct route *route,
     session_deliver(passage->broker, passage->now_ms, session, message, &delivery);
 }
 
+/* Before peers are hit: what goes to one for members of groups too goes there once. */
+static void to_groups(const struct passage *passage, const struct route *route) {
+    for (uint32_t i = 0; i < route->receiver_count; i++) {
+        struct subscriber *subscriber = route->receivers[i].subscriber;
+        if (subscriber->kind == SUBSCRIBER_SHARE)
+            share_deliver(passage->broker, passage->now_ms, subscriber, passage->message);
+    }
+}
+
 static void pass(const struct passage *passage, const struct route *route) {
     struct encodings encodings = {0};
 
     if (passage->missed) held_mark(passage->broker, passage->message->topic, passage->message->topic_size);
+    if (route->has_groups && !passage->from_peer) to_groups(passage, route);
     for (uint32_t i = 0; i < route->receiver_count; i++) {
         struct subscriber *subscriber = route->receivers[i].subscriber;
         switch (subscriber->kind) {
         case SUBSCRIBER_SESSION: to_session(passage, route, &route->receivers[i], &encodings); break;
-        case SUBSCRIBER_SHARE: /* retained messages are not for groups */
-            if (!passage->missed) share_deliver(passage->broker, passage->now_ms, subscriber, passage->message);
-            break;
+        case SUBSCRIBER_SHARE: break;
         case SUBSCRIBER_PEER:
             if (!passage->from_peer)
                 federation_hit(passage->broker->federation, passage->now_ms, subscriber, passage->message,
@@ -56,6 +64,8 @@ static void pass(const struct passage *passage, const struct route *route) {
             break;
         }
     }
+    if (route->has_groups && !passage->from_peer)
+        federation_settle(passage->broker->federation, passage->now_ms, passage->message);
 }
 
 /* Into the retained store; counts and notes what it does not take. */
@@ -152,20 +162,54 @@ static bool admit(struct broker *broker, const struct message *message, enum pee
     return true;
 }
 
-enum peer_taken broker_deliver_from_peer(struct broker *broker, uint64_t now_ms, struct message *message) {
+/* What nobody here is in the group for any more goes back. */
+static void to_named_groups(struct broker *broker, uint64_t now_ms, struct message *message,
+                            struct publication groups) {
+    const char *group;
+    size_t size;
+
+    while (publication_next_group(&groups, &group, &size)) {
+        struct share *share = share_find(broker, group, size);
+        if (share == NULL || !share_deliver_here(broker, now_ms, share, message))
+            federation_return(broker->federation, now_ms, message, group, size);
+    }
+}
+
+enum peer_taken broker_deliver_from_peer(struct broker *broker, uint64_t now_ms, struct message *message,
+                                         const struct publication *sent) {
     struct passage passage = {.broker = broker, .now_ms = now_ms, .message = message, .from_peer = true};
+    bool for_groups = sent != NULL && sent->group_count > 0, for_others = sent == NULL || !sent->groups_only;
     const struct route *route;
     enum peer_taken taken;
 
     broker->now_ms = now_ms;
     if (!admit(broker, message, &taken)) return taken;
     route = prepare(broker, message, &broker->peers_hint);
-    if (route == NULL) return PEER_TAKEN_NO_MEMORY;
-    if (message->retain) {
+    if (route == NULL || (for_groups && !message_keep(message))) return PEER_TAKEN_NO_MEMORY;
+    if (message->retain && for_others) {
         broker_clock_seen(broker, now_ms, &message->stamp);
         retain(broker, now_ms, message);
     }
-    pass(&passage, route);
+    if (for_others) pass(&passage, route);
+    if (for_groups) to_named_groups(broker, now_ms, message, *sent);
+    return PEER_TAKEN;
+}
+
+enum peer_taken broker_deliver_again(struct broker *broker, uint64_t now_ms, struct message *message,
+                                     const struct subscriber *from, const struct publication *sent) {
+    struct publication groups = *sent;
+    const char *group;
+    size_t size;
+    enum peer_taken taken;
+
+    broker->now_ms = now_ms;
+    if (!admit(broker, message, &taken)) return taken;
+    if (!message_keep(message)) return PEER_TAKEN_NO_MEMORY;
+    broker->share_returner = from;
+    while (publication_next_group(&groups, &group, &size))
+        broker_share_again(broker, now_ms, group, size, false, message);
+    broker->share_returner = NULL;
+    federation_settle(broker->federation, now_ms, message);
     return PEER_TAKEN;
 }
 

@@ -43,7 +43,8 @@ struct route {
     uint32_t *identifiers;
     size_t block_size; /* bytes */
     uint32_t receiver_count;
-    uint8_t qos; /* the highest of the receivers; peers and $share groups count as 2 */
+    uint8_t qos;     /* the highest of the receivers; peers and $share groups count as 2 */
+    bool has_groups; /* of shared subscriptions, among the receivers */
     uint32_t topic_size;
     const char *topic; /* valid; no final zero. Behind the struct */
 };

@@ -99,18 +99,22 @@ void sender_hello(struct federation *federation, struct link *link) {
     sender_frame(federation, link, &link->scratch, 0);
 }
 
-void sender_publish(struct federation *federation, struct peer *peer, struct message *message, bool kept) {
+bool sender_publish(struct federation *federation, struct peer *peer, struct message *message, struct aims *aims,
+                    bool kept) {
     enum outbox_result result = queues_put(federation, peer, message);
     if (result == OUTBOX_NO_MEMORY) ledger_dropped(federation, peer, LINK_AT_MEMORY, 1);
     if (result != OUTBOX_OK) {
         peer->snapshot_lost |= message->retain;
-        return;
+        free(aims);
+        return false;
     }
+    if (aims) outbox_aim(&peer->outbox, aims);
     if (kept) kept_publication(federation, peer);
     if (peer->link)
         link_wake(federation, peer->link);
     else
         peer_want_link(federation, peer);
+    return true;
 }
 
 /* Its expiry interval is over, and nobody needs it any more: of a delete others must learn however late it is. */
@@ -118,9 +122,10 @@ static bool is_late(const struct message *message, uint64_t expiry_s) {
     return expiry_s == 0 && !(message->retain && message->payload_size == 0);
 }
 
-static uint64_t frame_part(const struct message *message) {
+static uint64_t frame_part(const struct outbox_entry *entry) {
+    const struct message *message = entry->message;
     return (uint64_t)message->topic_size + message->payload_size + message->properties_size +
-           FRAME_PUBLICATION_OVERHEAD;
+           FRAME_PUBLICATION_OVERHEAD + (entry->aims ? FRAME_GROUP_OVERHEAD(entry->aims->size) : 0);
 }
 
 /* Gives up what cannot be sent, or need not any more. */
@@ -128,7 +133,7 @@ static void review(struct federation *federation, struct link *link, struct outb
     struct peer *peer = link->peer;
     if (is_late(entry->message, expiry_s))
         ledger_given_up(peer, GIVEN_UP_EXPIRED, 1);
-    else if (frame_part(entry->message) + FRAME_PUBLISH_OVERHEAD > link->frame_size_max)
+    else if (frame_part(entry) + FRAME_PUBLISH_OVERHEAD > link->frame_size_max)
         ledger_dropped(federation, peer, LINK_AT_FRAME_SIZE, 1);
     else
         return;
@@ -140,10 +145,9 @@ static bool add_entry(struct federation *federation, struct link *link, struct o
     struct frame_out *out = &link->out;
     uint64_t expiry_s = entry->message ? message_expiry_left_s(entry->message, federation->now_ms) : 0;
     if (entry->message) review(federation, link, entry, expiry_s);
-    if (entry->message && out->item_count > 0 && out->size + frame_part(entry->message) > link->frame_size_max)
-        return false;
+    if (entry->message && out->item_count > 0 && out->size + frame_part(entry) > link->frame_size_max) return false;
     if (entry->message)
-        frame_add_publication(out, entry->message, entry->snapshot, expiry_s);
+        frame_add_publication(out, entry->message, entry->aims, entry->snapshot, expiry_s);
     else
         frame_add_skipped(out);
     ledger_sent(link->peer, entry);

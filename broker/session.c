@@ -56,9 +56,7 @@ static enum keep_level level_of(uint8_t options, uint32_t expiry_s) {
 
 static void tell_level(struct broker *broker, uint64_t now_ms, const struct filter *filter, enum keep_level before,
                        enum keep_level level) {
-    size_t inner = topic_share_split(filter->text, filter->size);
-
-    federation_keep(broker->federation, now_ms, filter->text + inner, filter->size - inner, before, level);
+    federation_keep(broker->federation, now_ms, filter->text, filter->size, before, level);
 }
 
 /* Publishes the will; it is then gone. */
@@ -79,7 +77,7 @@ void session_end(struct broker *broker, uint64_t now_ms, struct session *session
         size_t inner = topic_share_split(filter->text, filter->size);
         if (inner == 0) subs_remove(broker->subs, filter->text, filter->size, &session->subscriber);
         if (inner > 0) broker->counters.shared_subscriptions--;
-        federation_unsubscribed(broker->federation, now_ms, filter->text + inner, filter->size - inner);
+        federation_unsubscribed(broker->federation, now_ms, filter->text, filter->size);
         tell_level(broker, now_ms, filter, level_of(filter->options, session->expiry_s), KEEP_NOT);
     }
     broker->counters.subscriptions -= session->filters.count;
@@ -223,7 +221,7 @@ enum subs_result session_subscribe(struct broker *broker, uint64_t now_ms, struc
         return result;
     }
     /* A subscription that the other brokers cannot be told of would miss what they publish: better none. */
-    if (federation_subscribed(broker->federation, now_ms, filter + inner, size - inner) != 0) {
+    if (federation_subscribed(broker->federation, now_ms, filter, size) != 0) {
         leave(broker, now_ms, session, filter, size);
         filters_remove(&session->filters, session->filters.count - 1);
         return SUBS_NO_MEMORY;
@@ -244,7 +242,7 @@ enum subs_result session_unsubscribe(struct broker *broker, uint64_t now_ms, str
     held = &session->filters.items[position];
     leave(broker, now_ms, session, filter, size);
     durable_unsubscribed(broker, session, held);
-    federation_unsubscribed(broker->federation, now_ms, filter + inner, size - inner);
+    federation_unsubscribed(broker->federation, now_ms, filter, size);
     tell_level(broker, now_ms, held, level_of(held->options, session->expiry_s), KEEP_NOT);
     filters_remove(&session->filters, position);
     broker->counters.subscriptions--;

@@ -45,10 +45,21 @@ static void ring_remove(struct share_member *member) {
 }
 
 static bool is_empty(const struct share *share) {
-    return share->connected_count + share->away_count == 0;
+    return share->connected_count + share->away_count == 0 && share->remotes == NULL;
 }
 
-static void share_unref(struct share *share) {
+bool share_has_members_here(const struct subscriber *group) {
+    const struct share *share =
+        (const struct share *)(const void *)((const char *)group - offsetof(struct share, subscriber));
+
+    return share->connected_count + share->away_count > 0;
+}
+
+struct share *share_find(const struct broker *broker, const char *filter, size_t size) {
+    return (struct share *)(void *)names_find(&broker->shares, filter, size);
+}
+
+void share_release(struct share *share) {
     if (--share->references > 0) return;
     names_remove(&share->broker->shares, &share->named);
     free(share);
@@ -60,7 +71,7 @@ void share_member_ref(struct share_member *member) {
 
 static void free_if_done(struct share_member *member) {
     if (!member->left || member->outgoing > 0) return;
-    share_unref(member->place.share);
+    share_release(member->place.share);
     free(member);
 }
 
@@ -70,9 +81,8 @@ void share_member_unref(struct share_member *member) {
     free_if_done(member);
 }
 
-/* The group of this filter, with one more reference; made if need be. NULL when memory is short. */
-static struct share *share_ref(struct broker *broker, const char *filter, size_t size) {
-    struct share *share = (struct share *)(void *)names_find(&broker->shares, filter, size);
+struct share *share_take(struct broker *broker, const char *filter, size_t size) {
+    struct share *share = share_find(broker, filter, size);
 
     if (share == NULL) {
         share = named_new(sizeof *share, filter, size);
@@ -89,16 +99,25 @@ static struct share *share_ref(struct broker *broker, const char *filter, size_t
     return share;
 }
 
-static enum subs_result enter_tree(struct share *share) {
+int share_enter(struct share *share) {
     static const struct subscription plain = {.qos = 2}; /* what is granted is each member's */
 
+    if (!is_empty(share)) return 0;
     return subs_add(share->broker->subs, share->named.text + share->inner, share->named.size - share->inner,
-                    &share->subscriber, &plain);
+                    &share->subscriber, &plain) == SUBS_NO_MEMORY
+               ? -1
+               : 0;
 }
 
-static void leave_tree(struct share *share) {
-    subs_remove(share->broker->subs, share->named.text + share->inner, share->named.size - share->inner,
-                &share->subscriber);
+void share_leave_if_empty(struct share *share) {
+    if (is_empty(share))
+        subs_remove(share->broker->subs, share->named.text + share->inner, share->named.size - share->inner,
+                    &share->subscriber);
+}
+
+/* Other brokers give its members here what is their part. */
+static void tell(struct broker *broker, const struct share *share) {
+    federation_members(broker->federation, share->named.text, share->named.size);
 }
 
 static struct share_member *member_new(struct broker *broker, struct share *share, struct session *session) {
@@ -117,28 +136,29 @@ static struct share_member *member_new(struct broker *broker, struct share *shar
 
 enum subs_result share_join(struct broker *broker, struct session *session, const char *filter, size_t size,
                             const struct subscription *subscription) {
-    struct share *share = share_ref(broker, filter, size);
+    struct share *share = share_take(broker, filter, size);
     struct share_member *member = share != NULL ? member_find(broker, share, session) : NULL;
 
     if (share == NULL) return SUBS_NO_MEMORY;
     if (member != NULL) {
-        share_unref(share); /* this one's is enough */
+        share_release(share); /* this one's is enough */
         member->subscription = *subscription;
         return SUBS_REPLACED;
     }
     member = member_new(broker, share, session);
-    if (member != NULL && is_empty(share) && enter_tree(share) == SUBS_NO_MEMORY) {
+    if (member != NULL && share_enter(share) != 0) {
         HASH_DEL(broker->share_members, member);
         free(member);
         member = NULL;
     }
     if (member == NULL) {
-        share_unref(share);
+        share_release(share);
         return SUBS_NO_MEMORY;
     }
     member->subscription = *subscription;
     ring_add(member);
     DL_APPEND2(session->memberships, member, session_prev, session_next);
+    tell(broker, share);
     return SUBS_OK;
 }
 
@@ -148,22 +168,28 @@ static void take_out(struct broker *broker, struct share_member *member) {
     ring_remove(member);
     DL_DELETE2(member->place.session->memberships, member, session_prev, session_next);
     member->left = true;
-    if (is_empty(member->place.share)) leave_tree(member->place.share);
+    share_leave_if_empty(member->place.share);
 }
 
 void share_leave(struct broker *broker, uint64_t now_ms, struct session *session, const char *filter, size_t size) {
-    struct share *share = (struct share *)(void *)names_find(&broker->shares, filter, size);
+    struct share *share = share_find(broker, filter, size);
     struct share_member *member = share != NULL ? member_find(broker, share, session) : NULL;
 
     if (member == NULL) return;
     take_out(broker, member);
+    tell(broker, share);
     share_member_ref(member); /* it must stay for the walk */
     if (member->outgoing > 1) share_pass_on(broker, now_ms, session, member, SHARE_LEFT);
     share_member_unref(member);
 }
 
 void share_end(struct broker *broker, uint64_t now_ms, struct session *session) {
-    share_forget(session);
+    while (session->memberships != NULL) {
+        struct share_member *member = session->memberships;
+        take_out(broker, member);
+        tell(broker, member->place.share);
+        free_if_done(member);
+    }
     share_pass_on(broker, now_ms, session, NULL, SHARE_ENDED);
 }
 
@@ -181,6 +207,7 @@ void share_attach(struct session *session) {
     DL_FOREACH2(session->memberships, member, session_next) {
         ring_remove(member);
         ring_add(member);
+        tell(member->place.share->broker, member->place.share);
     }
 }
 
@@ -191,7 +218,9 @@ void share_detach(struct broker *broker, uint64_t now_ms, struct session *sessio
     DL_FOREACH2(session->memberships, member, session_next) {
         ring_remove(member);
         ring_add(member);
-        somebody = somebody || (member->outgoing > 0 && member->place.share->connected_count > 0);
+        tell(broker, member->place.share);
+        somebody = somebody || (member->outgoing > 0 &&
+                                (member->place.share->connected_count > 0 || member->place.share->remotes != NULL));
     }
     if (somebody && !broker->stopping) share_pass_on(broker, now_ms, session, NULL, SHARE_DETACHED);
 }
@@ -209,7 +238,7 @@ static int recall_filters(struct broker *broker, struct share_recall *recall, st
     for (uint32_t i = 0; recall->filters != NULL && i < session->filters.count; i++) {
         const struct filter *filter = &session->filters.items[i];
         size_t inner = topic_share_split(filter->text, filter->size);
-        struct share *share = (struct share *)(void *)names_find(&broker->shares, filter->text, filter->size);
+        struct share *share = share_find(broker, filter->text, filter->size);
         struct subscriber *subscriber = inner > 0 ? &share->subscriber : &session->subscriber;
         if (subs_add(recall->filters, filter->text + inner, filter->size - inner, subscriber, &plain) < 0)
             share_recall_end(recall);

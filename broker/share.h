@@ -1,12 +1,15 @@
 /* Inside broker/: shared subscriptions (MQTT 5.0 section 4.8.2), for MQTT 3.1.1 clients too.
  *
- * A group is all sessions subscribed to the same "$share/NAME/FILTER". It is one subscriber in the tree, at FILTER;
- * each publication that hits it goes to one member, chosen when it is delivered. A publication of QoS 1 or 2 remembers
- * through whom it came to its session, so that another member can get it when the session goes.
+ * A group is all sessions subscribed to the same "$share/NAME/FILTER", here and at other brokers (G7). It is one
+ * subscriber in the tree, at FILTER; each publication that hits it goes to one member, chosen when it is delivered, by
+ * the broker it was published at. That of another broker counts for it as one, with the weight of its members there:
+ * which of them it is that broker chooses. A publication of QoS 1 or 2 remembers through whom it came to its session,
+ * so that another member can get it when the session goes.
  */
 #ifndef BROKER_SHARE_H
 #define BROKER_SHARE_H
 
+#include "broker/federation.h"
 #include "broker/message.h"
 #include "broker/names.h"
 #include "broker/subs.h"
@@ -19,13 +22,23 @@
 struct broker;
 struct session;
 
+/* The members at one other broker. */
+struct share_remote {
+    struct share_remote *prev, *next;
+    struct subscriber *peer;
+    struct share_members members;
+    int64_t turn; /* share_remote_next() */
+};
+
 struct share {
     struct named named; /* first: in broker.shares, by the filter as subscribed */
     struct subscriber subscriber;
     struct broker *broker;
     struct share_member *connected, *away; /* rings of the members with and without a connection; next to be asked */
     uint32_t connected_count, away_count;
-    uint32_t references; /* member structs: it goes with the last */
+    struct share_remote *remotes;
+    int64_t turn;        /* of those here, among the remotes */
+    uint32_t references; /* member structs and remotes: it goes with the last */
     uint32_t inner;      /* where FILTER begins in named.text */
     uint64_t walk;       /* share_pass_on() that asked it last, and what it refused there in a row: */
     uint32_t refused_count;
@@ -51,6 +64,17 @@ struct share_member {
 };
 
 /* ---- share.c: who is in ---- */
+
+/* Of the subscriber that a group is. */
+bool share_has_members_here(const struct subscriber *group);
+struct share *share_find(const struct broker *broker, const char *filter, size_t size);
+/* The group of this filter, with one more reference; made if need be. NULL when memory is short. */
+struct share *share_take(struct broker *broker, const char *filter, size_t size);
+void share_release(struct share *share);
+/* Somebody is to be in it: it is in the tree then, if it was not. -1 when memory is short. */
+int share_enter(struct share *share);
+/* Somebody is no longer in it. */
+void share_leave_if_empty(struct share *share);
 
 /* Joins, or replaces the subscription of, the group of a filter that topic_share_split() takes. SUBS_OK, SUBS_REPLACED
  * or SUBS_NO_MEMORY and nothing changed. */
@@ -83,10 +107,23 @@ void share_recall_end(struct share_recall *recall);
 void share_member_ref(struct share_member *member);
 void share_member_unref(struct share_member *member); /* NULL is fine */
 
+/* ---- share_remote.c: members at other brokers ---- */
+
+/* Whose turn it is among the remotes and those here, of whom so many count; NULL if it is theirs. */
+struct share_remote *share_remote_next(struct share *share, uint32_t weight_here, bool connected_only,
+                                       const struct message *message);
+/* False if it cannot take it. */
+bool share_remote_give(struct broker *broker, struct share *share, struct share_remote *remote,
+                       struct message *message);
+bool share_remote_give_any(struct broker *broker, struct share *share, bool connected_only, struct message *message);
+bool share_remote_lasts(const struct share *share);
+
 /* ---- share_deliver.c: who gets it ---- */
 
 /* The group was hit by a publication. */
 void share_deliver(struct broker *broker, uint64_t now_ms, struct subscriber *group, struct message *message);
+/* Another broker says that a member here is to get it; false if there is none. */
+bool share_deliver_here(struct broker *broker, uint64_t now_ms, struct share *share, struct message *message);
 
 /* True if a durable session may be chosen for what has a QoS above 0. */
 bool share_lasts(const struct subscriber *group);

@@ -1,6 +1,7 @@
 #include "broker/engine.h"
 #include "broker/share.h"
 
+#include <string.h>
 #include <utlist.h>
 
 /* So many members are asked at most, so that a large group whose members are all busy costs no walk through it. */
@@ -47,14 +48,45 @@ static void deliver(struct broker *broker, uint64_t now_ms, struct share_member 
     session_deliver(broker, now_ms, member->place.session, message, &delivery);
 }
 
+/* False if nobody here could take it. */
+static bool give_here(struct broker *broker, uint64_t now_ms, struct share *share, bool connected,
+                      struct message *message) {
+    struct share_member *member = connected ? choose_from(broker, &share->connected, share->connected_count, message)
+                                            : choose_from(broker, &share->away, share->away_count, message);
+
+    if (member != NULL) deliver(broker, now_ms, member, message);
+    return member != NULL;
+}
+
+/* The same among all that are connected, or that are not, here and at other brokers. */
+static bool give_in_turn(struct broker *broker, uint64_t now_ms, struct share *share, bool connected,
+                         struct message *message) {
+    struct share_remote *remote =
+        share_remote_next(share, connected ? share->connected_count : share->away_count, connected, message);
+
+    if (remote != NULL && share_remote_give(broker, share, remote, message)) return true;
+    return give_here(broker, now_ms, share, connected, message) ||
+           share_remote_give_any(broker, share, connected, message);
+}
+
+/* It came over a link: the broker that sent it chooses among brokers. */
+static bool is_foreign(const struct broker *broker, const struct message *message) {
+    static const uint8_t nobody[sizeof message->stamp.origin];
+
+    return memcmp(message->stamp.origin, nobody, sizeof nobody) != 0 &&
+           memcmp(message->stamp.origin, broker->id, sizeof broker->id) != 0;
+}
+
 /* False if nobody could take it. */
 static bool give(struct broker *broker, uint64_t now_ms, struct share *share, bool connected_only,
                  struct message *message) {
-    struct share_member *member = choose_from(broker, &share->connected, share->connected_count, message);
+    bool anywhere = share->remotes != NULL && !is_foreign(broker, message);
 
-    if (member == NULL && !connected_only) member = choose_from(broker, &share->away, share->away_count, message);
-    if (member != NULL) deliver(broker, now_ms, member, message);
-    return member != NULL;
+    if (anywhere ? give_in_turn(broker, now_ms, share, true, message) : give_here(broker, now_ms, share, true, message))
+        return true;
+    if (connected_only) return false;
+    return anywhere ? give_in_turn(broker, now_ms, share, false, message)
+                    : give_here(broker, now_ms, share, false, message);
 }
 
 /* Whoever is next drops it, and counts that as it would its own. */
@@ -67,7 +99,22 @@ static void drop(struct broker *broker, uint64_t now_ms, struct share *share, st
 void share_deliver(struct broker *broker, uint64_t now_ms, struct subscriber *group, struct message *message) {
     struct share *share = (struct share *)(void *)((char *)group - offsetof(struct share, subscriber));
 
+    federation_gave(broker->federation, share->named.text, share->named.size);
     if (!give(broker, now_ms, share, false, message)) drop(broker, now_ms, share, message);
+}
+
+bool share_deliver_here(struct broker *broker, uint64_t now_ms, struct share *share, struct message *message) {
+    if (share->connected_count + share->away_count == 0) return false;
+    if (!give_here(broker, now_ms, share, true, message) && !give_here(broker, now_ms, share, false, message))
+        drop(broker, now_ms, share, message);
+    return true;
+}
+
+bool broker_share_again(struct broker *broker, uint64_t now_ms, const char *group, size_t size, bool connected_only,
+                        struct message *message) {
+    struct share *share = share_find(broker, group, size);
+
+    return share != NULL && give(broker, now_ms, share, connected_only, message);
 }
 
 static bool ring_lasts(const struct share_member *ring, uint32_t count) {
@@ -80,7 +127,8 @@ bool share_lasts(const struct subscriber *group) {
     const struct share *share =
         (const struct share *)(const void *)((const char *)group - offsetof(struct share, subscriber));
 
-    return ring_lasts(share->connected, share->connected_count) || ring_lasts(share->away, share->away_count);
+    return ring_lasts(share->connected, share->connected_count) || ring_lasts(share->away, share->away_count) ||
+           share_remote_lasts(share);
 }
 
 /* In this walk all members have refused what was no larger, or so much that another try is not worth its time. */
@@ -110,8 +158,15 @@ static bool give_if_free(struct broker *broker, uint64_t now_ms, struct share *s
 
     if (is_busy(broker, share, message)) return false;
     taken = give(broker, now_ms, share, connected_only, message);
+    if (share->remotes != NULL) federation_settle(broker->federation, now_ms, message);
     note_answer(broker, share, message, taken);
     return taken;
+}
+
+/* Nobody here is in the group any more: whom it is for now is to be said where it came from. */
+static bool give_back(struct broker *broker, uint64_t now_ms, const struct share *share, struct message *message) {
+    return share->connected_count + share->away_count == 0 && is_foreign(broker, message) && !broker->stopping &&
+           federation_return(broker->federation, now_ms, message, share->named.text, share->named.size);
 }
 
 static void pass_on_from(struct broker *broker, uint64_t now_ms, struct session *session, struct outgoing *first,
@@ -124,7 +179,8 @@ static void pass_on_from(struct broker *broker, uint64_t now_ms, struct session 
         if (outgoing->member == NULL || (member != NULL && outgoing->member != member)) continue;
         if (outgoing->sent && (reason != SHARE_ENDED || outgoing->qos == 2)) continue;
         share = outgoing->member->place.share;
-        if (give_if_free(broker, now_ms, share, reason == SHARE_DETACHED, outgoing->message))
+        if (give_if_free(broker, now_ms, share, reason == SHARE_DETACHED, outgoing->message) ||
+            (reason == SHARE_ENDED && give_back(broker, now_ms, share, outgoing->message)))
             session_outgoing_done(broker, session, outgoing);
         else if (reason == SHARE_ENDED && !broker->stopping)
             drop(broker, now_ms, share, outgoing->message);

@@ -57,18 +57,20 @@ static void tell_away(const struct why_path *path) {
 /* ---- who asks for it ---- */
 
 struct matched {
-    const struct subscriber *subscriber;
+    const struct peer *peer;
+    const struct subscriber *subscriber; /* for its rows that are of no group */
     bool is_there;
 };
 
 static void on_row(void *context, struct subscriber *subscriber, const struct subscription *subscription) {
     (void)subscription;
     struct matched *matched = context;
-    matched->is_there |= subscriber == matched->subscriber;
+    matched->is_there |= subscriber == matched->subscriber ||
+                         (subscriber->kind == SUBSCRIBER_SHARE && group_row_of(subscriber)->peer == matched->peer);
 }
 
 static bool has_row(const struct why_path *path) {
-    struct matched matched = {.subscriber = &path->peer->rows.subscriber};
+    struct matched matched = {.peer = path->peer, .subscriber = &path->peer->rows.subscriber};
     subs_match(path->federation->peer_rows, path->topic, path->size, on_row, &matched);
     return matched.is_there;
 }
@@ -84,15 +86,29 @@ static void tell_advert(const struct why_path *path) {
         why_passes(path->steps, WHY_ADVERT, "nobody has published to the topic lately");
 }
 
-static void tell_group(const struct why_path *path) {
+/* Joins of the peer that match, the first few: of groups of shared subscriptions, or the others. */
+static struct why_list joined(const struct why_path *path, bool shared) {
     struct why_list filters = {.named = 0};
     unsigned looked_at = 0;
     for (const struct named *named = path->peer->joins.first; named && looked_at < JOINS_LOOKED_AT;
-         named = named->next, looked_at++)
-        if (topic_matches(named->text, named->size, path->topic, path->size))
+         named = named->next, looked_at++) {
+        size_t inner = topic_share_split(named->text, named->size);
+        if ((inner > 0) == shared && topic_matches(named->text + inner, named->size - inner, path->topic, path->size))
             why_list_add(&filters, named->text, named->size);
-    why_passes(path->steps, WHY_JOIN, "%s has joined %s", path->peer->name,
-               filters.named > 0 ? why_list_text(&filters) : "what matches the topic");
+    }
+    return filters;
+}
+
+static bool tell_joined(const struct why_path *path) {
+    bool is_joined = group_matches(path->federation, path->peer, path->topic, path->size);
+    struct why_list others = joined(path, false), groups = joined(path, true);
+    if (is_joined)
+        why_passes(path->steps, WHY_JOIN, "%s has joined %s", path->peer->name,
+                   others.named > 0 ? why_list_text(&others) : "what matches the topic");
+    if (groups.named > 0) /* which member is not known before */
+        why_passes(path->steps, WHY_JOIN, "%s has joined %s: one member of all, wherever it is, gets each publication",
+                   path->peer->name, why_list_text(&groups));
+    return is_joined || groups.named > 0;
 }
 
 static void tell_invite(const struct why_path *path) {
@@ -188,11 +204,10 @@ void why_tell_from(const struct why_path *path) {
         return;
     }
     tell_advert(path);
-    if (group_matches(path->federation, path->peer, path->topic, path->size))
-        tell_group(path);
-    else if (has_row(path))
+    bool is_joined = tell_joined(path);
+    if (!is_joined && has_row(path))
         tell_invite(path);
-    else
+    else if (!is_joined)
         why_stops(path->steps, WHY_ROW, "knows no registry row of %s that asks for the topic", path->peer->name);
     tell_queue(path);
 }

@@ -66,8 +66,9 @@ bool why_near(const struct federation *federation, const char *topic, size_t siz
     for (const struct named *named = federation->interests.first; named && looked_at < LOOKED_AT_MAX;
          named = named->next, looked_at++) {
         near->interest = (const struct interest *)(const void *)named;
+        const struct filter_text filter = interest_filter(near->interest);
         if (near->interest->count > 0 &&
-            is_near((struct rest){named->text, named->size}, (struct rest){topic, size}, near))
+            is_near((struct rest){filter.text, filter.size}, (struct rest){topic, size}, near))
             return true;
     }
     return false;

@@ -18,7 +18,7 @@ static const char *dial_of(const struct why_path *path) {
 static bool is_not_needed(const struct why_path *path) {
     const struct peer *peer = path->peer;
     return path->federation->token && peer->undialled_why[0] == '\0' && peer->want_count == 0 &&
-           peer->joins.count == 0 && outbox_count(&peer->outbox) == 0 && !peer->holds;
+           peer->joins.count == 0 && outbox_count(&peer->outbox) == 0 && !peer->holds[0];
 }
 
 static void tell_down(const struct why_path *path) {

@@ -1,6 +1,7 @@
 /* Where it is subscribed to. */
 #include "broker/interest.h"
 #include "broker/session.h"
+#include "broker/share.h"
 #include "broker/why_near.h"
 #include "broker/why_path.h"
 
@@ -16,6 +17,7 @@ struct subscribed {
 static void on_subscription(void *context, struct subscriber *subscriber, const struct subscription *subscription) {
     struct subscribed *subscribed = context;
     if (subscriber->kind == SUBSCRIBER_PEER) return;
+    if (subscriber->kind == SUBSCRIBER_SHARE && !share_has_members_here(subscriber)) return;
     subscribed->count++;
     if (subscription->qos > subscribed->qos_max) subscribed->qos_max = subscription->qos;
     if (subscriber->kind != SUBSCRIBER_SESSION) return;

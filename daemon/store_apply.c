@@ -22,7 +22,7 @@ static const char *const sql[STORE_STATEMENTS] = {
     [STORE_SESSION_END_RECEIVED] = "DELETE FROM received WHERE session = ?1",
     [STORE_SUBSCRIPTION] = "REPLACE INTO subscriptions VALUES (?1, ?2, ?3, ?4)",
     [STORE_SUBSCRIPTION_END] = "DELETE FROM subscriptions WHERE session = ?1 AND filter = ?2",
-    [STORE_MESSAGE] = "REPLACE INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)",
+    [STORE_MESSAGE] = "REPLACE INTO messages VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
     [STORE_MESSAGE_END] = "DELETE FROM messages WHERE message = ?1",
     [STORE_QUEUED] = "REPLACE INTO queued VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     [STORE_SENT] = "UPDATE queued SET packet_id = ?3 WHERE session = ?1 AND position = ?2",
@@ -44,7 +44,7 @@ static const char *const sql[STORE_STATEMENTS] = {
     [STORE_PEER_END_OUTBOX] = "DELETE FROM outbox WHERE peer = ?1",
     [STORE_JOIN] = "REPLACE INTO joins VALUES (?1, ?2, ?3)",
     [STORE_JOIN_END] = "DELETE FROM joins WHERE peer = ?1 AND filter = ?2",
-    [STORE_OUTBOX] = "REPLACE INTO outbox VALUES (?1, ?2, ?3)",
+    [STORE_OUTBOX] = "REPLACE INTO outbox VALUES (?1, ?2, ?3, ?4)",
     [STORE_OUTBOX_END] = "DELETE FROM outbox WHERE peer = ?1 AND sequence >= ?2 AND sequence < ?3",
     [STORE_NUMBER] = "REPLACE INTO numbers VALUES (?1, ?2)",
     [STORE_NUMBER_RAISE] = "INSERT INTO numbers VALUES (?1, ?2) ON CONFLICT DO UPDATE SET value = max(value, ?2)",
@@ -165,6 +165,7 @@ static int write_message(struct store_connection *connection, const struct recor
     number(&call, record->publisher);
     number(&call, record->publication.stamp_wall_ms);
     number(&call, record->publication.stamp_count);
+    blob(&call, &(struct record_text){record->publication.stamp_origin, sizeof(record->publication.stamp_origin)});
     return run(&call);
 }
 
@@ -269,6 +270,7 @@ static int write_outbox(struct store_connection *connection, const struct record
     struct call call = begin_peer(connection, ends ? STORE_OUTBOX_END : STORE_OUTBOX, record);
     number(&call, record->sequence);
     number(&call, ends ? record->below : record->message);
+    if (!ends) blob(&call, &record->aims);
     return run(&call);
 }
 

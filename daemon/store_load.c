@@ -57,6 +57,12 @@ static void read_subscription(sqlite3_stmt *row, struct record *record) {
     record->identifier = (uint32_t)number(row, 3);
 }
 
+static void read_origin(sqlite3_stmt *row, int column, struct record *record) {
+    const struct record_text origin = bytes(row, column);
+    if (origin.size == sizeof(record->publication.stamp_origin))
+        memcpy(record->publication.stamp_origin, origin.bytes, origin.size);
+}
+
 static void read_message(sqlite3_stmt *row, struct record *record) {
     record->message = number(row, 0);
     record->publication.topic = bytes(row, 1);
@@ -68,6 +74,7 @@ static void read_message(sqlite3_stmt *row, struct record *record) {
     record->publisher = number(row, 7);
     record->publication.stamp_wall_ms = number(row, 8);
     record->publication.stamp_count = (uint32_t)number(row, 9);
+    read_origin(row, 10, record);
 }
 
 static void read_queued(sqlite3_stmt *row, struct record *record) {
@@ -96,8 +103,7 @@ static void read_retained(sqlite3_stmt *row, struct record *record) {
     publication->expires_wall_ms = number(row, 4);
     publication->stamp_wall_ms = number(row, 5);
     publication->stamp_count = (uint32_t)number(row, 6);
-    const struct record_text origin = bytes(row, 7);
-    if (origin.size == sizeof(publication->stamp_origin)) memcpy(publication->stamp_origin, origin.bytes, origin.size);
+    read_origin(row, 7, record);
     record->publisher = number(row, 8);
 }
 
@@ -132,6 +138,7 @@ static void read_outbox(sqlite3_stmt *row, struct record *record) {
     read_peer_id(row, record);
     record->sequence = number(row, 1);
     record->message = number(row, 2);
+    record->aims = bytes(row, 3);
 }
 
 static const struct table tables[] = {

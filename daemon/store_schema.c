@@ -49,10 +49,11 @@ static const char *const migrations[STORE_SCHEMA_VERSION] = {
     "CREATE TABLE peers (peer BLOB PRIMARY KEY, name TEXT NOT NULL, epoch INTEGER NOT NULL, stream INTEGER NOT NULL,"
     " reserved INTEGER NOT NULL, ends_wall_ms INTEGER NOT NULL) WITHOUT ROWID;"
     "CREATE TABLE joins (peer BLOB, filter TEXT, level INTEGER NOT NULL, PRIMARY KEY (peer, filter)) WITHOUT ROWID;"
-    "CREATE TABLE outbox (peer BLOB, sequence INTEGER, message INTEGER NOT NULL, PRIMARY KEY (peer, sequence))"
-    " WITHOUT ROWID;"
+    "CREATE TABLE outbox (peer BLOB, sequence INTEGER, message INTEGER NOT NULL, aims BLOB NOT NULL,"
+    " PRIMARY KEY (peer, sequence)) WITHOUT ROWID;"
     "ALTER TABLE messages ADD COLUMN stamp_wall_ms INTEGER NOT NULL DEFAULT 0;"
-    "ALTER TABLE messages ADD COLUMN stamp_count INTEGER NOT NULL DEFAULT 0;",
+    "ALTER TABLE messages ADD COLUMN stamp_count INTEGER NOT NULL DEFAULT 0;"
+    "ALTER TABLE messages ADD COLUMN stamp_origin BLOB NOT NULL DEFAULT '';",
 };
 
 /* The first column of the first row. */

@@ -157,11 +157,17 @@ static bool one_sequence(const struct world *world, const struct journal_receipt
            !of_a->retain && !of_b->retain && strcmp(of_a->topic, of_b->topic) == 0;
 }
 
+static bool is_member(const struct journal *journal, size_t client) {
+    for (size_t i = 0; i < journal->subscription_count; i++)
+        if (journal->subscriptions[i].client == client && checks_inner(journal->subscriptions[i].filter)) return true;
+    return false;
+}
+
 bool checks_order(const struct world *world, char why[CHECKS_WHY]) {
     const struct journal *journal = &world->journal;
     for (size_t i = 0; i < journal->receipt_count; i++) {
         const struct journal_receipt *receipt = &journal->receipts[i], *before = NULL;
-        bool repeated = false;
+        bool repeated = is_member(journal, receipt->client);
         for (size_t j = i; j-- > 0 && !repeated;) {
             if (!one_sequence(world, &journal->receipts[j], receipt)) continue;
             repeated = journal->receipts[j].publication == receipt->publication;

@@ -23,9 +23,10 @@ enum checks_repeats { CHECKS_ONCE, CHECKS_QOS1_MAY_REPEAT };
  * one. Whoever calls it has
  * waited until all could arrive. */
 bool checks_delivery(const struct world *world, uint64_t from_us, enum checks_repeats repeats, char why[CHECKS_WHY]);
-/* The same for groups of shared subscriptions: of the members at one broker, one got one copy. (Of one client alone,
- * checks_delivery() only says that it may.) Members must have no other filter that matches. */
-bool checks_groups(const struct world *world, uint64_t from_us, enum checks_repeats repeats, char why[CHECKS_WHY]);
+/* The same for groups of shared subscriptions: of all members, wherever they are, one got one copy (G7). (Of one client
+ * alone, checks_delivery() only says that it may.) Before quiet_us at most one, as QoS 0 and 2 have it, unless a broker
+ * died since. Members must have no other filter that matches. */
+bool checks_groups(const struct world *world, uint64_t quiet_us, enum checks_repeats repeats, char why[CHECKS_WHY]);
 /* Whatever happened: QoS 0 and 2 never twice in one session (but for what came over a link from a broker that has died
  * since, or to one that lost its disk, and for copies at QoS 0 of a publication at QoS 2 if either broker
  * has died since), nothing to clients that did not ask, payloads whole, no violation of the protocol. */
@@ -36,7 +37,8 @@ bool checks_never(const struct world *world, char why[CHECKS_WHY]);
  * other. But for disks that were lost. */
 bool checks_survival(const struct world *world, char why[CHECKS_WHY]);
 /* First copies of one publisher's messages on one topic with one QoS come in the order in which they were sent;
- * retained ones come again with a subscription or a restarted broker and do not count. */
+ * retained ones come again with a subscription or a restarted broker and do not count. Nor do those of members of
+ * groups: what another one did not take comes when it comes. */
 bool checks_order(const struct world *world, char why[CHECKS_WHY]);
 /* All QoS 1 and 2 publications are acknowledged, but those whose broker lost the session. */
 bool checks_acknowledged(const struct world *world, char why[CHECKS_WHY]);

@@ -139,7 +139,9 @@ void sim_client_send_queue(struct sim_client *client) {
 
 static void on_ping_time(struct event *event) {
     struct sim_client *client = take(event);
-    if (client == NULL || client->state != CLIENT_CONNECTED) return;
+    if (client == NULL || (client->state != CLIENT_CONNECTED && client->state != CLIENT_CONNECTING)) return;
+    push(client, (uint64_t)client->options.keep_alive_s * 500 * HEAP_MS, on_ping_time);
+    if (client->state == CLIENT_CONNECTING) return; /* CONNACK is still to come */
     if (client->ping_unanswered) {
         network_close(client->network, client->end);
         sim_client_lost(client);
@@ -149,7 +151,6 @@ static void on_ping_time(struct event *event) {
     packet_init(&packet);
     sim_client_send_packet(client, &packet, PACKET_PINGREQ, 0);
     client->ping_unanswered = true;
-    push(client, (uint64_t)client->options.keep_alive_s * 500 * HEAP_MS, on_ping_time);
 }
 
 static void on_connect_timeout(struct event *event) {

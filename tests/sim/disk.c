@@ -161,8 +161,9 @@ static void change_queued(struct disk *disk, const struct record *record) {
 
 static void put_of_peer(struct disk *disk, const struct record *record) {
     if (find(disk, RECORD_PEER, record) == NULL) fault(disk, "of a peer that is not there", record);
-    if (record->type == RECORD_OUTBOX && find(disk, RECORD_OUTBOX, record) != NULL)
-        fault(disk, "a sequence a second time", record);
+    struct row *row = record->type == RECORD_OUTBOX ? find(disk, RECORD_OUTBOX, record) : NULL;
+    if (row != NULL && read_row(row).message != record->message) /* the same is for fewer there than before */
+        fault(disk, "a sequence for another message", record);
     put(disk, record);
 }
 

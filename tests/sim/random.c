@@ -18,6 +18,8 @@ struct plan {
     bool hostile; /* the last broker is; it has no clients */
     bool policed; /* brokers have policies, and change them */
     struct dice policy_dice;
+    size_t member_count; /* clients, the last ones, that are members of groups and nothing else */
+    struct dice member_dice;
 };
 
 static size_t draw(struct plan *plan, size_t bound) {
@@ -68,6 +70,33 @@ static void draw_rules(struct plan *plan, size_t node) {
     world_set_policy(world, node, rules, count);
 }
 
+static size_t draw_member(struct plan *plan, size_t bound) {
+    return (size_t)dice_below(&plan->member_dice, bound);
+}
+
+/* A few, in one group or two. */
+static void add_members(struct plan *plan, size_t nodes) {
+    static const char *const groups[] = {"$share/g/r/#", "$share/g/r/#", "$share/h/+/a"};
+    if (draw_member(plan, 2) == 0) return;
+    plan->member_count = 1 + draw_member(plan, 4);
+    for (size_t i = 0; i < plan->member_count; i++) {
+        char id[64];
+        snprintf(id, sizeof id, "member-%zu", i);
+        struct sim_client_options options = {.id = id,
+                                             .version = draw_member(plan, 2) != 0 ? 5 : 4,
+                                             .persistent = draw_member(plan, 2) != 0,
+                                             .keep_alive_s = 2,
+                                             .reconnects = true};
+        struct sim_client *member = world_add_client(plan->world, &options, draw_member(plan, nodes));
+        sim_client_subscribe(member, groups[draw_member(plan, 3)], (uint8_t)draw_member(plan, 3));
+    }
+}
+
+/* One that is no member. */
+static struct sim_client *draw_client(struct plan *plan) {
+    return plan->world->clients[draw(plan, plan->world->client_count - plan->member_count)];
+}
+
 static void populate(struct plan *plan) {
     struct world *world = plan->world;
     size_t nodes = 2 + draw(plan, NODES_MAX - 1);
@@ -91,6 +120,7 @@ static void populate(struct plan *plan) {
             network_lengthen(world->network, world->nodes[i]->host, world->nodes[j]->host, (uint32_t)draw(plan, 40000));
         world_run_ms(world, draw(plan, 1000));
     }
+    add_members(plan, nodes);
     if (plan->hostile) world_start(world, nodes);
 }
 
@@ -103,14 +133,14 @@ static void attack(struct plan *plan) {
 }
 
 static void publish(struct plan *plan) {
-    struct sim_client *client = plan->world->clients[draw(plan, plan->world->client_count)];
+    struct sim_client *client = draw_client(plan);
     sim_client_publish(client, topics[draw(plan, sizeof topics / sizeof *topics)], (uint8_t)draw(plan, 3),
                        draw(plan, 8) == 0, 16 + draw(plan, 500));
 }
 
 /* A filter that this client was granted and still has, or none. */
 static void unsubscribe(struct plan *plan) {
-    struct sim_client *client = plan->world->clients[draw(plan, plan->world->client_count)];
+    struct sim_client *client = draw_client(plan);
     const struct journal *journal = &plan->world->journal;
     for (size_t i = 0; i < journal->subscription_count; i++) {
         const struct journal_subscription *entry = &journal->subscriptions[i];
@@ -124,7 +154,7 @@ static void unsubscribe(struct plan *plan) {
 
 /* Only a filter that it does not have: a second wish for the same one would be the same subscription. */
 static void subscribe_more(struct plan *plan) {
-    struct sim_client *client = plan->world->clients[draw(plan, plan->world->client_count)];
+    struct sim_client *client = draw_client(plan);
     const char *filter = filters[draw(plan, sizeof filters / sizeof *filters)];
     const struct journal *journal = &plan->world->journal;
     for (size_t i = 0; i < journal->subscription_count; i++) {
@@ -208,6 +238,7 @@ static bool faults_then_quiet(struct run *run, struct world *world, bool hostile
     char why[CHECKS_WHY] = "";
     dice_init(&plan.dice, run->seed, "plan");
     dice_init(&plan.policy_dice, run->seed, "policies");
+    dice_init(&plan.member_dice, run->seed, "members");
     plan.policed = draw_policy(&plan, 2) == 0;
     draw_weather(&plan);
     populate(&plan);
@@ -225,11 +256,12 @@ static bool faults_then_quiet(struct run *run, struct world *world, bool hostile
     }
     world_run_ms(world, LONGEST_BACK_OFF_MS);
     uint64_t quiet_us = heap_now_us(world->heap);
-    for (size_t i = 0; i < 3 * world->client_count; i++)
+    for (size_t i = 0; i < 3 * (world->client_count - plan.member_count); i++)
         publish(&plan);
     world_run_ms(world, 8000);
     return run_settle(run, world, QUIET_SETTLE_MS) && run_verify(run, world, quiet_us, CHECKS_ONCE) &&
-           (checks_conduct(world, why) || run_fail(run, "%s", why));
+           ((checks_conduct(world, why) && checks_groups(world, quiet_us, CHECKS_ONCE, why)) ||
+            run_fail(run, "%s", why));
 }
 
 static bool all_are_honest(struct run *run, struct world *world) {

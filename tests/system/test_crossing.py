@@ -186,17 +186,30 @@ class Crossing(FederationTest):
         there.wait_count(7)
         self.assertEqual(sorted(there.payloads()), sorted([b"js 0", b"js 1", b"js 2", b"paho 0", b"paho 1", b"paho 2", big]))
 
-    def test_each_sites_group_of_a_shared_subscription_gets_its_copy(self):
-        groups = {}
-        for name in ("edge-2", "edge-3"):
-            groups[name] = [self.paho(name) for _ in range(2)]
-            for member in groups[name]:
-                member.subscribe(f"$share/g/{self.topic('#')}", qos=1)
+    def test_a_group_of_a_shared_subscription_is_one_over_all_sites(self):
+        members = [self.paho(name) for name in ("edge-1", "edge-2", "edge-2", "edge-3")]
+        for member in members:
+            member.subscribe(f"$share/g/{self.topic('#')}", qos=2)
+        watcher = self.paho("edge-2")
+        watcher.subscribe(self.topic("#"), qos=1)
         publisher = self.paho("edge-1")
-        payloads = [b"%d" % number for number in range(20)]
-        for payload in payloads:
-            publisher.publish(self.topic("x"), payload, 1)
-        for name, members in groups.items():
-            wait_until(f"all at {name}", lambda members=members: sum(len(member.messages) for member in members) >= 20)
-            self.assertEqual(sorted((m.payload for member in members for m in member.messages), key=int), payloads)
-            self.assertTrue(all(member.messages for member in members))
+        warm = 0
+
+        def all_have_joined():
+            nonlocal warm
+            publisher.publish(self.topic("x"), b"warm", 1)
+            warm += 1
+            return all(member.messages for member in members)
+
+        wait_until("each member has got one", all_have_joined)
+        wait_until("all of these", lambda: sum(len(member.messages) for member in members) >= warm)
+        for member in members:
+            member.messages.clear()
+        payloads = [b"%d" % number for number in range(40)]
+        for number, payload in enumerate(payloads):
+            publisher.publish(self.topic("x"), payload, number % 3)
+        watcher.wait_count(warm + 40)
+        wait_until("each at one member", lambda: sum(len(member.messages) for member in members) >= 40)
+        self.assertEqual(sorted((m.payload for member in members for m in member.messages), key=int), payloads)
+        for member in members:
+            self.assertEqual(len(member.messages), 10, "each has its part")

@@ -46,6 +46,7 @@ HELPER void dial(struct history *history, int who, bool clean) {
     actor->open = true;
     trace(history, "%c dials%s%s\n", 'A' + who, clean ? " clean" : "", connect.resume ? " to resume" : "");
     actor->connection++;
+    actor->unheard++;
     will_on_dial(history, who, connect.resume);
     will_choose(history, who, &connect, payload);
     actor->lasts = actor->kind == ACTOR_LASTING && (actor->version == 5 || connect.resume);
@@ -116,8 +117,8 @@ HELPER void publish(struct history *history, int who, unsigned qos) {
     if (qos == 0) actor->unacked[id].publication = 0;
 }
 
-/* MQTT-4.4.0-1: in the order they were sent first. */
-HELPER void send_again(struct history *history, int who) {
+/* MQTT-4.4.0-1: in the order they were sent first. anew: the session may be another than that in which they were. */
+HELPER void send_again(struct history *history, int who, bool anew) {
     struct actor *actor = &history->actors[who];
     unsigned after = 0;
 
@@ -131,6 +132,7 @@ HELPER void send_again(struct history *history, int who) {
         after = actor->unacked[next].order;
         if (actor->unacked[next].connection == actor->connection) continue;
         actor->unacked[next].connection = actor->connection;
+        if (anew) history->publications[actor->unacked[next].publication - 1].in_two_sessions = true;
         if (actor->unacked[next].released)
             say_ack(&actor->client, 6, next);
         else
@@ -156,7 +158,9 @@ HELPER void on_connack(struct history *history, int who, bool present) {
     else if (!history->in_doubt && actor->dialled_at == history->failures)
         actor->confirmed = true;
     will_on_connack(history, who, !history->in_doubt && actor->dialled_at == history->failures);
-    send_again(history, who);
+    send_again(history, who, present && actor->unheard > 1 && (actor->kind == ACTOR_BRIEF || actor->left_briefly));
+    actor->unheard = 0;
+    actor->left_briefly = false;
 }
 
 HELPER void on_granted(struct history *history, int who, int id, unsigned code, bool subscribed) {
@@ -188,7 +192,8 @@ HELPER void on_delivery(struct history *history, int who, unsigned qos, unsigned
         actor->receiving[id] = true;
     }
     if (retain) return;
-    must(history, qos < 2 || !actor->got_at_qos_2[index] || history->may_share, "QoS 2 twice");
+    must(history, qos < 2 || !actor->got_at_qos_2[index] || history->may_share || publication->in_two_sessions,
+         "QoS 2 twice");
     actor->got_at_qos_2[index] = actor->got_at_qos_2[index] || qos == 2;
     if (actor->got[index]) return;
     actor->got[index] = true;
@@ -317,6 +322,7 @@ HELPER void change_expiry(struct history *history, int who) {
     expect_no_more(history, who);
     for (int i = 0; i < FILTERS; i++)
         actor->holding[i] = UNSURE;
+    actor->left_briefly = which == 1;
     if (which > 0) return;
     actor->goes_on = false;
     actor->wants_clean = true; /* it forgets its state now, and a crash may keep the broker's */

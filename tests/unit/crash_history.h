@@ -31,6 +31,7 @@ struct publication {
     bool is_will;
     bool expires;            /* it may come, or be late */
     bool again;              /* sent more than once */
+    bool in_two_sessions;    /* perhaps, though its publisher knows of one */
     bool acked;              /* or a will that was due: somebody may be waiting for it */
     bool refused;            /* or a will that was taken back: it must never come */
     bool expected[ACTORS];   /* by a session that lasts, at QoS 1 or 2 */
@@ -54,6 +55,8 @@ struct actor {
     bool goes_on;        /* its session outlives the connection */
     bool wants_clean;    /* it forgot its session, and so asks until it hears that the broker did too */
     unsigned dialled_at; /* history.failures then */
+    unsigned unheard;    /* connections since the last CONNACK, the present one included */
+    bool left_briefly;   /* and then its session may have ended */
     bool confirmed;      /* a CONNACK said that its session lasts, and it has not given it up */
     struct unacked unacked[IDS];
     bool receiving[4096]; /* QoS 2 packet ids between PUBLISH and PUBREL */

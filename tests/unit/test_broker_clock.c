@@ -69,7 +69,7 @@ static void own_publication_is_later_than_a_live_one_that_was_seen(void **state)
     struct message *message = from_peer("future", 1ull << 50, UINT32_MAX);
     (void)state;
 
-    broker_deliver_from_peer(world.broker, world.now, message);
+    broker_deliver_from_peer(world.broker, world.now, message, NULL);
     message_unref(message);
     expect_retained("future");
     publish_here("here");

@@ -151,6 +151,33 @@ static uint64_t expiry_of(unsigned variant) {
     return variant & 32 ? (variant & 1 ? UINT32_MAX : variant) : MESSAGE_NO_EXPIRY;
 }
 
+/* As many groups as the last digit of the variant says: of 7 up none. */
+static struct aims *aims_for(unsigned variant) {
+    struct aims *aims = NULL;
+    for (unsigned i = 0; variant % 10 < 7 && i < variant % 10; i++) {
+        char group[] = "$share/a/b";
+        group[7] = (char)('a' + i);
+        assert_int_equal(aims_add(&aims, group, strlen(group)), 0);
+    }
+    if (aims) aims->what = (uint8_t)(variant % 3); /* others, returned, or neither */
+    return aims;
+}
+
+static void assert_groups(struct publication *publication, unsigned variant) {
+    unsigned count = variant % 10 < 7 ? variant % 10 : 0;
+    const char *group;
+    size_t size;
+    assert_int_equal(publication->group_count, count);
+    assert_int_equal(publication->groups_only, count > 0 && variant % 3 != AIMS_OTHERS);
+    assert_int_equal(publication->returned, count > 0 && variant % 3 == AIMS_RETURNED);
+    for (unsigned i = 0; i < count; i++) {
+        assert_true(publication_next_group(publication, &group, &size));
+        assert_int_equal(size, 10);
+        assert_int_equal(group[7], 'a' + i);
+    }
+    assert_false(publication_next_group(publication, &group, &size));
+}
+
 static void publications_are_read_as_written(void **state) {
     (void)state;
     struct frame_out out = {0};
@@ -159,7 +186,9 @@ static void publications_are_read_as_written(void **state) {
     frame_begin_publish(&out, 1000);
     for (unsigned variant = 0; variant < 64; variant++) {
         struct message message = a_message(variant);
-        frame_add_publication(&out, &message, message.retain && variant & 1, expiry_of(variant));
+        struct aims *aims = aims_for(variant);
+        frame_add_publication(&out, &message, aims, message.retain && variant & 1, expiry_of(variant));
+        free(aims);
         if (variant % 7 == 0) frame_add_skipped(&out);
     }
     frame_end_items(&out);
@@ -178,6 +207,7 @@ static void publications_are_read_as_written(void **state) {
         assert_true(publication.expiry_s == expiry_of(variant));
         assert_int_equal(publication.stamp_wall_ms, message.retain ? 1ull << 41 : 0);
         assert_int_equal(publication.stamp_count, message.retain ? 9 : 0);
+        assert_groups(&publication, variant);
         if (variant % 7 == 0) {
             assert_true(frame_next_publication(&frame, &publication));
             assert_true(publication.skipped);
@@ -196,10 +226,15 @@ static void the_bounds_given_for_a_publication_hold(void **state) {
     message.stamp.wall_ms = UINT64_MAX;
     message.stamp.count = UINT32_MAX;
     size_t before = out.size;
-    frame_add_publication(&out, &message, true, UINT32_MAX);
+    struct aims *aims = aims_for(10);
+    char longest[300] = "$share/g/";
+    memset(longest + 9, 'x', sizeof longest - 9);
+    assert_int_equal(aims_add(&aims, longest, sizeof longest), 0);
+    frame_add_publication(&out, &message, aims, true, UINT32_MAX);
     /* The long forms of the three lengths would add 4, 4 and 4 bytes. */
-    assert_true(out.size - before + 12 <=
-                message.topic_size + message.payload_size + message.properties_size + FRAME_PUBLICATION_OVERHEAD);
+    assert_true(out.size - before + 12 <= message.topic_size + message.payload_size + message.properties_size +
+                                              FRAME_PUBLICATION_OVERHEAD + FRAME_GROUP_OVERHEAD(aims->size));
+    free(aims);
     frame_out_deinit(&out);
 }
 
@@ -277,7 +312,7 @@ static void digests_are_read_as_written(void **state) {
 }
 
 /* One frame of each type, to be cut and bent. */
-enum { SAMPLES = 17 };
+enum { SAMPLES = 18 };
 static size_t sample(unsigned index, uint8_t *bytes, size_t capacity) {
     struct frame_out out = {0};
     struct hello hello = a_hello();
@@ -293,7 +328,9 @@ static size_t sample(unsigned index, uint8_t *bytes, size_t capacity) {
         frame_begin_publish(&out, 5);
         for (unsigned variant = 0; variant < 32; variant += 5) {
             struct message message = a_message(variant);
-            frame_add_publication(&out, &message, false, 60);
+            struct aims *aims = aims_for(variant);
+            frame_add_publication(&out, &message, aims, false, 60);
+            free(aims);
         }
         frame_add_skipped(&out);
         frame_end_items(&out);
@@ -308,6 +345,13 @@ static size_t sample(unsigned index, uint8_t *bytes, size_t capacity) {
     case 14: write_digests(&out, FRAME_HOLDS, 1); break;
     case 15: write_digests(&out, FRAME_COMPARE, 2); break;
     case 16: write_digests(&out, FRAME_COMPARED, 0); break;
+    case 17:
+        frame_begin_members(&out);
+        frame_add_members(&out,
+                          &(struct frame_members){.group = "$share/g/a", .size = 10, .connected = 2, .away = 300});
+        frame_add_members(&out, &(struct frame_members){.group = "$share/h/b", .size = 10, .connected = UINT32_MAX});
+        frame_end_items(&out);
+        break;
     }
     assert_false(out.failed);
     assert_true(out.size <= capacity);
@@ -398,7 +442,7 @@ static void packets_are_read_as_written(void **state) {
 static void frame_of_a_later_version_is_passed_over(void **state) {
     (void)state;
     struct frame frame;
-    assert_int_equal(frame_read((const uint8_t[]){0x91, 20}, 2, &frame), FRAME_UNKNOWN);
+    assert_int_equal(frame_read((const uint8_t[]){0x91, 21}, 2, &frame), FRAME_UNKNOWN);
     assert_int_equal(frame_read((const uint8_t[]){0x93, 127, 0xc1, 0}, 4, &frame), FRAME_UNKNOWN);
     assert_int_equal(frame_read((const uint8_t[]){0x92, 0xcf, 1, 0, 0, 0, 0, 0, 0, 0, 1}, 11, &frame), FRAME_UNKNOWN);
     assert_int_equal(frame_read((const uint8_t[]){0x90, 14}, 2, &frame), FRAME_MALFORMED);
@@ -439,15 +483,20 @@ static void mutated_frames_do_no_harm(void **state) {
         if (frame_read(exact, size, &frame) == FRAME_OK) {
             struct publication publication;
             struct inquiry_step step;
+            struct frame_members members;
             const char *text;
             size_t length, sum = 0;
             good++;
             if (frame.type == FRAME_PUBLISH)
                 while (frame_next_publication(&frame, &publication))
-                    sum += publication.topic_size + publication.payload_size + publication.properties_size;
+                    sum += publication.topic_size + publication.payload_size + publication.properties_size +
+                           publication.groups_size;
             else if (frame.type == FRAME_BECAUSE)
                 while (frame_next_step(&frame, &step))
                     sum += step.size;
+            else if (frame.type == FRAME_MEMBERS)
+                while (frame_next_members(&frame, &members))
+                    sum += members.size;
             else
                 while (frame_next_name(&frame, &text, &length))
                     sum += length;

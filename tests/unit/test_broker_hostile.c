@@ -156,18 +156,18 @@ static void far_behind_the_store_what_lasts_is_not_taken_from_a_peer(void **stat
     expect(&client, "suback 1 01");
     for (; taken < 100; taken++) {
         struct message *anew = message_new(message); /* each of its own */
-        enum peer_taken answer = broker_deliver_from_peer(world.broker, world.now, anew);
+        enum peer_taken answer = broker_deliver_from_peer(world.broker, world.now, anew, NULL);
         message_unref(anew);
         if (answer == PEER_TAKEN_LATER) break;
     }
     assert_in_range(taken, 12, 13);
     assert_false(broker_takes_from_peers(world.broker));
     message->qos = 0;
-    assert_int_equal(broker_deliver_from_peer(world.broker, world.now, message), PEER_TAKEN);
+    assert_int_equal(broker_deliver_from_peer(world.broker, world.now, message, NULL), PEER_TAKEN);
     message->qos = 1;
     broker_set_store_failing(world.broker, world.now, true); /* it may be so for long */
     assert_true(broker_takes_from_peers(world.broker));
-    assert_int_equal(broker_deliver_from_peer(world.broker, world.now, message), PEER_TAKEN);
+    assert_int_equal(broker_deliver_from_peer(world.broker, world.now, message, NULL), PEER_TAKEN);
     broker_set_store_failing(world.broker, world.now, false);
     disk();
     assert_true(broker_takes_from_peers(world.broker));

@@ -127,8 +127,8 @@ static void a_publication_no_client_could_make_is_malformed(void **state) {
         struct frame_out out = {0};
         struct message good = {.topic = "t", .topic_size = 1};
         frame_begin_publish(&out, 1);
-        frame_add_publication(&out, &good, false, MESSAGE_NO_EXPIRY);
-        frame_add_publication(&out, &bad[i], false, MESSAGE_NO_EXPIRY);
+        frame_add_publication(&out, &good, NULL, false, MESSAGE_NO_EXPIRY);
+        frame_add_publication(&out, &bad[i], NULL, false, MESSAGE_NO_EXPIRY);
         frame_end_items(&out);
         give(stage, link, &out);
         frame_out_deinit(&out);
@@ -149,7 +149,7 @@ static void sys_topics_of_a_peer_are_not_shown(void **state) {
     struct frame_out out = {0};
     struct message lie = {.topic = "$SYS/broker", .topic_size = 11};
     frame_begin_publish(&out, 1);
-    frame_add_publication(&out, &lie, false, MESSAGE_NO_EXPIRY);
+    frame_add_publication(&out, &lie, NULL, false, MESSAGE_NO_EXPIRY);
     frame_end_items(&out);
     give(stage, link, &out);
     frame_out_deinit(&out);
@@ -176,7 +176,7 @@ static void a_stamp_from_the_end_of_time_is_not_kept(void **state) {
                                  .retain = true,
                                  .stamp = {.wall_ms = UINT64_MAX, .count = UINT32_MAX}};
         frame_begin_publish(&out, sequence);
-        frame_add_publication(&out, &poison, sequence == 2, MESSAGE_NO_EXPIRY);
+        frame_add_publication(&out, &poison, NULL, sequence == 2, MESSAGE_NO_EXPIRY);
         frame_end_items(&out);
         give(stage, link, &out);
         frame_out_deinit(&out);
@@ -285,7 +285,7 @@ static void gaps_repetitions_and_late_numbers_are_counted(void **state) {
         struct message message = {.topic = "t", .topic_size = 1};
         frame_begin_publish(&out, steps[i].first);
         for (int n = 0; n < steps[i].count; n++)
-            frame_add_publication(&out, &message, false, MESSAGE_NO_EXPIRY);
+            frame_add_publication(&out, &message, NULL, false, MESSAGE_NO_EXPIRY);
         frame_end_items(&out);
         give(stage, link, &out);
         frame_out_deinit(&out);
@@ -326,11 +326,25 @@ static void any_digests(struct frame_out *out, uint64_t *random) {
     frame_write_digests(out, types[next_random(random) % 3], &digests);
 }
 
+static const struct aims *any_aims(struct aims *aims, uint64_t *random) {
+    static const char groups[] = "$share/g/a/#\0$share/h/a/b";
+    static const uint32_t sizes[] = {0, 13, 26};
+    aims->what = (uint8_t)(next_random(random) % 3);
+    aims->size = sizes[next_random(random) % 3];
+    memcpy(aims->groups, groups, aims->size);
+    return aims;
+}
+
 static void any_frame(struct frame_out *out, uint64_t *random) {
-    static const char *const names[] = {"honest", "a/b", "#", "+/b", "$SYS/x", "a/#", "bad/#/filter", "b"};
-    uint64_t kind = next_random(random) % 14;
+    static const char *const names[] = {"honest", "a/b",          "#", "+/b",          "$SYS/x",
+                                        "a/#",    "bad/#/filter", "b", "$share/g/a/#", "$share/h/a/b"};
+    uint64_t kind = next_random(random) % 15;
     struct message message = {
         .qos = (uint8_t)(next_random(random) % 3), .retain = next_random(random) % 2, .topic = "a/b", .topic_size = 3};
+    union {
+        struct aims aims;
+        char room[sizeof(struct aims) + 32];
+    } aims;
     switch (kind) {
     case 0: frame_write_plain(out, next_random(random) % 2 ? FRAME_PING : FRAME_SYNCED); break;
     case 1: frame_write_ack(out, next_random(random) % 4); break;
@@ -353,8 +367,19 @@ static void any_frame(struct frame_out *out, uint64_t *random) {
     case 3:
         frame_begin_publish(out, next_random(random) % 50);
         for (uint64_t n = next_random(random) % 5; n > 0; n--)
-            frame_add_publication(out, &message, message.retain && next_random(random) % 2,
-                                  next_random(random) % 2 ? UINT32_MAX : 9);
+            frame_add_publication(out, &message, any_aims(&aims.aims, random),
+                                  message.retain && next_random(random) % 2, next_random(random) % 2 ? UINT32_MAX : 9);
+        frame_end_items(out);
+        break;
+    case 14:
+        frame_begin_members(out);
+        for (uint64_t n = next_random(random) % 4; n > 0; n--) {
+            const char *name = names[next_random(random) % 10];
+            frame_add_members(out, &(struct frame_members){.group = name,
+                                                           .size = strlen(name),
+                                                           .connected = (uint32_t)next_random(random),
+                                                           .away = next_random(random) % 2});
+        }
         frame_end_items(out);
         break;
     default: {
@@ -362,7 +387,7 @@ static void any_frame(struct frame_out *out, uint64_t *random) {
                                                 FRAME_INVITE, FRAME_DECLINE, FRAME_KEEP};
         frame_begin_names(out, types[kind - 4], next_random(random) % 2000);
         for (uint64_t n = next_random(random) % 4; n > 0; n--) {
-            const char *name = names[next_random(random) % 8];
+            const char *name = names[next_random(random) % 10];
             frame_add_name(out, name, strlen(name));
         }
         frame_end_items(out);
@@ -377,6 +402,7 @@ static void mutated_conversations_do_no_harm(void **state) {
     uint64_t random = 0x9e3779b97f4a7c15u;
     broker_handle links[2] = {0};
     client_subscribe(&stage->world, stage->says, "a/#", 1);
+    client_subscribe(&stage->world, stage->says, "$share/g/a/#", 1);
     struct frame_out out = {0};
     for (int round = 0; round < 30000; round++) {
         int played = (int)(next_random(&random) % 2);

@@ -24,6 +24,8 @@ static void scenario(struct world *world, const struct policy *policy) {
     client_publish(world, says, "r/1", "kept", 1, true);
     client_subscribe(world, hears, "r/+", 1);
     client_subscribe(world, hears, "t/#", 2);
+    client_subscribe(world, hears, "$share/g/t/+", 1);
+    client_subscribe(world, says, "$share/g/t/+", 1);
     world_run(world, 400);
     for (int qos = 0; qos < 3; qos++)
         client_publish(world, says, "t/1", "m", qos, false);
@@ -37,6 +39,7 @@ static void scenario(struct world *world, const struct policy *policy) {
     set_policies(world, NULL);
     world_run(world, 600);
     client_unsubscribe(world, hears, "r/+");
+    client_unsubscribe(world, hears, "$share/g/t/+");
     world->hold_frames = true;
     client_subscribe(world, hears, "+/1", 1);
     world_run(world, 300);

@@ -468,12 +468,12 @@ static void publication_from_a_peer_goes_to_sessions_and_is_retained_by_its_stam
     (void)state;
 
     client_subscribe(&b, "t", 1);
-    broker_deliver_from_peer(world.broker, world.now, message);
+    broker_deliver_from_peer(world.broker, world.now, message, NULL);
     expect(&b, "publish q1 id=1 t 'x'");
     template.payload = (const uint8_t *)"o";
     template.stamp.wall_ms = 4000;
     older = message_new(&template);
-    broker_deliver_from_peer(world.broker, world.now, older);
+    broker_deliver_from_peer(world.broker, world.now, older, NULL);
     expect(&b, "publish q1 id=2 t 'o'");
     say_subscribe(&a, 1, "t", 0);
     expect(&a, "suback 1 00");

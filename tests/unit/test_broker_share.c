@@ -170,10 +170,33 @@ static void nor_is_the_snapshot_of_another_brokers(void **state) {
     broker_merge_retained(world.broker, world.now, message);
     expect(&a, "publish q0 t 'x'");
     expect_nothing(&a);
-    broker_deliver_from_peer(world.broker, world.now, message); /* a live one is */
-    expect(&a, "publish q0 t 'x'");
-    expect(&a, "publish q0 t 'x'");
     message_unref(message);
+}
+
+/* The other one's broker chooses among all members. */
+static void what_comes_from_another_broker_is_for_the_groups_it_names(void **state) {
+    static const char groups[] = "\xaa$share/g/t\xaa$share/i/t";
+    struct publication sent = {
+        .groups_only = true, .group_count = 2, .groups = (const uint8_t *)groups, .groups_size = sizeof groups - 1};
+    struct message message = {
+        .topic = "t", .topic_size = 1, .payload = (const uint8_t *)"x", .payload_size = 1, .expires_at_ms = UINT64_MAX};
+    (void)state;
+
+    member(&a, "a", false, "$share/g/t", 0);
+    client_subscribe(&a, "$share/h/t", 0);
+    client_subscribe(&a, "+", 0);
+    broker_deliver_from_peer(world.broker, world.now, &message, NULL);
+    expect(&a, "publish q0 t 'x'"); /* as to an ordinary subscriber */
+    expect_nothing(&a);
+    broker_deliver_from_peer(world.broker, world.now, &message, &sent);
+    expect(&a, "publish q0 t 'x'"); /* as to a member of g */
+    expect_nothing(&a);
+    sent.groups_only = false;
+    broker_deliver_from_peer(world.broker, world.now, &message, &sent);
+    expect(&a, "publish q0 t 'x'");
+    expect(&a, "publish q0 t 'x'");
+    expect_nothing(&a);
+    message_return(&message);
 }
 
 static void shared_subscriptions_count_against_the_limit(void **state) {
@@ -322,6 +345,7 @@ int main(void) {
         TEST(dollar_topics_are_hidden_from_a_groups_wildcards),
         TEST(retained_messages_are_not_for_groups),
         TEST(nor_is_the_snapshot_of_another_brokers),
+        TEST(what_comes_from_another_broker_is_for_the_groups_it_names),
         TEST(shared_subscriptions_count_against_the_limit),
         TEST(members_with_a_full_window_are_passed_over),
         TEST(when_all_windows_are_full_the_shortest_queue_grows),

@@ -285,7 +285,7 @@ static void a_full_journal_refuses_as_a_failing_store_does(void **state) {
     struct broker_journal taken;
     (void)state;
 
-    house_begin(&house, 4000);
+    house_begin(&house, 4100);
     house.keeper.unread = house.watcher.unread = true;
     client_connect(&house.world, &sender, 5, "sender");
     for (unsigned id = 1; id <= 5; id++)

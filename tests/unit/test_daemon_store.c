@@ -167,7 +167,8 @@ static void file_of_schema_2_keeps_what_it_holds(void **state) {
 
 #define SCHEMA_5_BACK                                                                                                  \
     "DROP TABLE peers; DROP TABLE joins; DROP TABLE outbox; ALTER TABLE messages DROP COLUMN stamp_wall_ms;"           \
-    "ALTER TABLE messages DROP COLUMN stamp_count;"
+    "ALTER TABLE messages DROP COLUMN stamp_count;"                                                                    \
+    "ALTER TABLE messages DROP COLUMN stamp_origin;"
 
 /* The later ones only have more tables and columns. */
 static void files_of_schema_3_and_4_keep_what_they_hold(void **state) {
@@ -178,7 +179,7 @@ static void files_of_schema_3_and_4_keep_what_they_hold(void **state) {
     sqlite3 *database = NULL;
     assert_int_equal(sqlite3_open(fixture_file, &database), SQLITE_OK);
     assert_int_equal(sqlite3_exec(database,
-                                  "INSERT INTO messages VALUES (11, 't', x'61', x'', 1, 0, 0, 0, 0, 0);"
+                                  "INSERT INTO messages VALUES (11, 't', x'61', x'', 1, 0, 0, 0, 0, 0, x'');"
                                   "INSERT INTO queued VALUES (7, 22, 11, 1, 0, 0, 0, x'')",
                                   NULL, NULL, NULL),
                      SQLITE_OK);

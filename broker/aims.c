@@ -1,0 +1,61 @@
+#include "broker/aims.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int aims_add(struct aims **aims, const char *group, size_t size) {
+    size_t before = *aims ? (*aims)->size : 0;
+    if (before + size + 1 > AIMS_GROUPS_MAX) return -1;
+    struct aims *larger = realloc(*aims, sizeof *larger + before + size + 1);
+    if (!larger) return -1;
+    if (!*aims) larger->what = 0;
+    memcpy(larger->groups + before, group, size);
+    larger->groups[before + size] = '\0';
+    larger->size = (uint32_t)(before + size + 1);
+    *aims = larger;
+    return 0;
+}
+
+const char *aims_next(const struct aims *aims, const char *group, size_t *size) {
+    const char *next = group ? group + strlen(group) + 1 : aims->groups;
+    if (next >= aims->groups + aims->size) return NULL;
+    *size = strlen(next);
+    return next;
+}
+
+static char *find(const struct aims *aims, const char *group, size_t size) {
+    size_t length;
+    const char *at = aims ? aims_next(aims, NULL, &length) : NULL;
+    while (at && (length != size || memcmp(at, group, size) != 0))
+        at = aims_next(aims, at, &length);
+    return (char *)at;
+}
+
+bool aims_have(const struct aims *aims, const char *group, size_t size) {
+    return find(aims, group, size) != NULL;
+}
+
+void aims_remove(struct aims *aims, const char *group, size_t size) {
+    char *at = find(aims, group, size);
+    if (!at) return;
+    size_t rest = (size_t)(aims->groups + aims->size - at) - (size + 1);
+    memmove(at, at + size + 1, rest);
+    aims->size -= (uint32_t)(size + 1);
+}
+
+const void *aims_bytes(const struct aims *aims, size_t *size) {
+    *size = sizeof aims->what + aims->size;
+    return (const char *)aims + offsetof(struct aims, what);
+}
+
+int aims_read(struct aims **aims, const void *bytes, size_t size) {
+    const uint8_t *all = bytes;
+    if (size < 2 || size - 1 > AIMS_GROUPS_MAX || all[size - 1] != 0 ||
+        all[0] > (AIMS_OTHERS | AIMS_RETURNED | AIMS_AGAIN))
+        return 1;
+    *aims = malloc(sizeof **aims + size - 1);
+    if (!*aims) return -1;
+    (*aims)->size = (uint32_t)(size - 1);
+    memcpy((char *)*aims + offsetof(struct aims, what), all, size);
+    return 0;
+}
