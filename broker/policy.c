@@ -125,7 +125,7 @@ enum policy_verdict policy_verdict(const struct policy *policy, const char *peer
     if (policy_lets(&rules, way, topic, size)) return POLICY_LETS;
     if (size == 0 || topic[0] == '$') return POLICY_STAYS;
     if (any(rules.lists[POLICY_PRIVATE], topic_filter_covers, topic, size)) return POLICY_IS_PRIVATE;
-    return rules.lists[way] == given(find(policy, ""), way) ? POLICY_NOT_FOR_OTHERS : POLICY_NOT_FOR_PEER;
+    return rules.lists[way] == given(find(policy, ""), (int)way) ? POLICY_NOT_FOR_OTHERS : POLICY_NOT_FOR_PEER;
 }
 
 bool policy_lets_some_peer(const struct policy *policy, enum policy_kind way, const char *filter, size_t size) {
