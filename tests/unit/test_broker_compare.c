@@ -270,6 +270,12 @@ static void equal_stamps_of_two_brokers_are_told_apart(void **state) {
     }
 }
 
+/* 100 of 3000. */
+static void change_some(struct flap *flap) {
+    for (unsigned i = 0; i < 3000; i += 30)
+        retain_at(flap, i, "changed");
+}
+
 /* The subscriber hears nothing before all is compared. */
 static void suback_waits_for_the_end_of_it(void **state) {
     (void)state;
@@ -277,8 +283,7 @@ static void suback_waits_for_the_end_of_it(void **state) {
     struct world *world = flap.world;
     client_unsubscribe(world, flap.hears, "t/#");
     world_run(world, 20000);
-    for (unsigned i = 0; i < 3000; i += 30)
-        retain_at(&flap, i, "changed");
+    change_some(&flap);
     world_settle(world);
     nothing_crossed();
     flap.hears->subacks = 0;
@@ -310,8 +315,7 @@ static void a_leave_in_the_midst_ends_it(void **state) {
             struct world *world = flap.world;
             client_unsubscribe(world, flap.hears, "t/#");
             world_run(world, 20000);
-            for (unsigned i = 0; i < 3000; i += 30)
-                retain_at(&flap, i, "changed");
+            change_some(&flap);
             world_settle(world);
             nothing_crossed();
             client_subscribe(world, flap.hears, "t/#", 0);
@@ -532,6 +536,20 @@ static void a_peer_that_does_not_answer_costs_itself(void **state) {
     end(world);
 }
 
+/* Who subscribes now gets what is published then. */
+static void expect_crossing(struct world *world) {
+    struct client *says = client_connect(world, A), *hears = client_connect(world, B);
+    client_subscribe(world, hears, "t/after", 1);
+    world_run(world, 10000);
+    assert_int_equal(hears->subacks, 1);
+    client_publish(world, says, "t/after", "all is well", 1, true);
+    world_run(world, 10000);
+    assert_int_equal(client_got(hears, "all is well"), 1);
+    const struct link *link = broker_federation(world->sites[A].broker)->peers[0]->link;
+    assert_non_null(link);
+    assert_null(link->comparisons);
+}
+
 /* Either ends after each number of frames. */
 static void the_end_of_a_broker_in_the_midst(void **state) {
     (void)state;
@@ -541,8 +559,7 @@ static void the_end_of_a_broker_in_the_midst(void **state) {
             struct world *world = flap.world;
             lose_link(world);
             world_run(world, OUTAGE_MS);
-            for (unsigned i = 0; i < 3000; i += 30)
-                retain_at(&flap, i, "changed");
+            change_some(&flap);
             nothing_crossed();
             world->apart[A][B] = world->apart[B][A] = false;
             world->step_frames = true;
@@ -557,6 +574,7 @@ static void the_end_of_a_broker_in_the_midst(void **state) {
             assert_true(site_start(world, site));
             world_meet(world);
             world_run(world, 20000);
+            expect_crossing(world);
             world_free(world);
             free(world);
         }

@@ -27,13 +27,20 @@ static struct client *watch(struct world *world, int site) {
     return watches;
 }
 
+/* A and B joined, and one at A who has heard of it. */
+static struct world *watched(struct client **watches, int *at) {
+    struct client *says, *hears;
+    struct world *world = joined(&says, &hears);
+    *watches = watch(world, 0);
+    expect_told(*watches, at, "site-1/state up"); /* retained: it was before */
+    return world;
+}
+
 static void a_link_that_comes_up_and_ends_is_told_with_the_reason(void **state) {
     (void)state;
-    struct client *says, *hears;
+    struct client *watches;
     int at = 0;
-    struct world *world = joined(&says, &hears);
-    struct client *watches = watch(world, 0);
-    expect_told(watches, &at, "site-1/state up"); /* retained: it was before */
+    struct world *world = watched(&watches, &at);
     world_cut(world, 0, 1);
     world_run(world, 1000);
     expect_told(watches, &at, "site-1/state lost: its connection has ended");
@@ -48,11 +55,9 @@ static void a_link_that_comes_up_and_ends_is_told_with_the_reason(void **state) 
 
 static void one_that_is_back_before_the_next_tick_is_told_as_ended_and_up(void **state) {
     (void)state;
-    struct client *says, *hears;
+    struct client *watches;
     int at = 0;
-    struct world *world = joined(&says, &hears);
-    struct client *watches = watch(world, 0);
-    expect_told(watches, &at, "site-1/state up");
+    struct world *world = watched(&watches, &at);
     world_cut(world, 0, 1);
     world->now_ms += 200;
     broker_tick(world->sites[1].broker, world->now_ms);
@@ -88,11 +93,9 @@ static void one_that_takes_the_place_of_another_is_no_news(void **state) {
 
 static void what_the_peer_gives_as_its_reason_is_told(void **state) {
     (void)state;
-    struct client *says, *hears;
+    struct client *watches;
     int at = 0;
-    struct world *world = joined(&says, &hears);
-    struct client *watches = watch(world, 0);
-    expect_told(watches, &at, "site-1/state up");
+    struct world *world = watched(&watches, &at);
     world->apart[0][1] = true;
     broker_peer_gone(world->sites[1].broker, world->now_ms, &world->sites[0].id);
     world_run(world, 1000);
