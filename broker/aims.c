@@ -16,30 +16,29 @@ int aims_add(struct aims **aims, const char *group, size_t size) {
     return 0;
 }
 
-const char *aims_next(const struct aims *aims, const char *group, size_t *size) {
-    const char *next = group ? group + strlen(group) + 1 : aims->groups;
-    if (next >= aims->groups + aims->size) return NULL;
-    *size = strlen(next);
-    return next;
+const char *aims_at(const struct aims *aims, size_t at, size_t *size) {
+    if (at >= aims->size) return NULL;
+    *size = strlen(aims->groups + at);
+    return aims->groups + at;
 }
 
-static char *find(const struct aims *aims, const char *group, size_t size) {
-    size_t length;
-    const char *at = aims ? aims_next(aims, NULL, &length) : NULL;
-    while (at && (length != size || memcmp(at, group, size) != 0))
-        at = aims_next(aims, at, &length);
-    return (char *)at;
+/* Its place; aims->size if it is not there. */
+static size_t find(const struct aims *aims, const char *group, size_t size) {
+    const char *there;
+    size_t at = 0;
+    for (size_t length; (there = aims_at(aims, at, &length)) != NULL; at += length + 1)
+        if (length == size && memcmp(there, group, size) == 0) break;
+    return at;
 }
 
 bool aims_have(const struct aims *aims, const char *group, size_t size) {
-    return find(aims, group, size) != NULL;
+    return aims && find(aims, group, size) < aims->size;
 }
 
 void aims_remove(struct aims *aims, const char *group, size_t size) {
-    char *at = find(aims, group, size);
-    if (!at) return;
-    size_t rest = (size_t)(aims->groups + aims->size - at) - (size + 1);
-    memmove(at, at + size + 1, rest);
+    size_t at = find(aims, group, size), behind = at + size + 1;
+    if (at == aims->size) return;
+    memmove(aims->groups + at, aims->groups + behind, aims->size - behind);
     aims->size -= (uint32_t)(size + 1);
 }
 

@@ -26,8 +26,8 @@ struct aims {
 int aims_add(struct aims **aims, const char *group, size_t size);
 bool aims_have(const struct aims *aims, const char *group, size_t size); /* of NULL: no */
 void aims_remove(struct aims *aims, const char *group, size_t size);
-/* The group behind this one, the first behind NULL; NULL at the end. *size is set. */
-const char *aims_next(const struct aims *aims, const char *group, size_t *size);
+/* The group at this place, the first at 0, the next at + *size + 1; NULL at the end. */
+const char *aims_at(const struct aims *aims, size_t at, size_t *size);
 
 /* As bytes, and from them: 1 if they are none, -1 when memory is short. */
 const void *aims_bytes(const struct aims *aims, size_t *size);

@@ -210,11 +210,12 @@ static unsigned flags_of_aims(const struct aims *aims) {
 }
 
 static void pack_groups(msgpack_packer *packer, const struct aims *aims) {
-    size_t count = 0, size;
-    for (const char *group = aims_next(aims, NULL, &size); group; group = aims_next(aims, group, &size))
+    const char *group;
+    size_t count = 0;
+    for (size_t at = 0, size; aims_at(aims, at, &size); at += size + 1)
         count++;
     msgpack_pack_array(packer, count);
-    for (const char *group = aims_next(aims, NULL, &size); group; group = aims_next(aims, group, &size))
+    for (size_t at = 0, size; (group = aims_at(aims, at, &size)) != NULL; at += size + 1)
         pack_str(packer, group, size);
 }
 

@@ -108,23 +108,17 @@ static void end_or_change(struct federation *federation, struct peer *peer, cons
 static void give_again(const struct again *again, struct outbox_entry *entry, uint64_t sequence) {
     struct federation *federation = again->federation;
     struct message *message = message_ref(entry->message); /* counted, so this cannot fail */
-    size_t size;
-    bool changed = false;
-    const char *group = aims_next(entry->aims, NULL, &size);
-    while (group) {
-        bool given = is_meant(again, group, size) && broker_share_again(federation->broker, federation->now_ms, group,
-                                                                        size, again->connected_only, message);
-        changed |= given;
-        if (given) aims_remove(entry->aims, group, size);
-        if (!given)
-            group = aims_next(entry->aims, group, &size);
-        else if (group < entry->aims->groups + entry->aims->size)
-            size = strlen(group);
+    const uint32_t before = entry->aims->size;
+    const char *group;
+    for (size_t at = 0, size; (group = aims_at(entry->aims, at, &size)) != NULL;) {
+        if (is_meant(again, group, size) &&
+            broker_share_again(federation->broker, federation->now_ms, group, size, again->connected_only, message))
+            aims_remove(entry->aims, group, size);
         else
-            group = NULL;
+            at += size + 1;
     }
     federation_settle(federation, federation->now_ms, message);
-    if (changed) end_or_change(federation, again->peer, entry, sequence);
+    if (entry->aims->size != before) end_or_change(federation, again->peer, entry, sequence);
     message_unref(message);
 }
 
@@ -155,8 +149,8 @@ bool handout_is_for(const struct federation *federation, const struct peer *peer
     const struct message *message = entry->message;
     if ((entry->aims->what & AIMS_OTHERS) && group_matches(federation, peer, message->topic, message->topic_size))
         return true;
-    size_t size;
-    for (const char *group = aims_next(entry->aims, NULL, &size); group; group = aims_next(entry->aims, group, &size))
+    const char *group;
+    for (size_t at = 0, size; (group = aims_at(entry->aims, at, &size)) != NULL; at += size + 1)
         if (names_find(&peer->joins, group, size)) return true;
     return false;
 }

@@ -1,8 +1,8 @@
 #include "broker/interest.h"
 
 #include "broker/barrier.h"
-#include "broker/stock.h"
 #include "broker/link.h"
+#include "broker/stock.h"
 #include "broker/topic.h"
 
 #include <assert.h>
@@ -259,22 +259,10 @@ void interest_tick(struct federation *federation) {
         continue;
 }
 
-typedef bool interest_is(const struct interest *interest);
-
-static bool is_plain(const struct interest *interest) {
-    return !is_group(interest);
-}
-
-static bool is_any(const struct interest *interest) {
-    (void)interest;
-    return true;
-}
-
 /* What the peer has of the topics in question is not joined yet. */
 struct meeting {
     struct federation *federation;
     struct peer *peer;
-    interest_is *is_meant;
     size_t met;
 };
 
@@ -282,7 +270,6 @@ static void on_met(void *context, struct subscriber *subscriber, const struct su
     (void)subscription;
     struct meeting *meeting = context;
     struct interest *interest = (struct interest *)(void *)((char *)subscriber - offsetof(struct interest, subscriber));
-    if (!meeting->is_meant(interest)) return;
     want_add(meeting->federation, interest, meeting->peer);
     const struct want *want = interest_want(interest, meeting->peer);
     if (!want || want->state != WANT_REFUSED) meeting->met++;
@@ -290,11 +277,8 @@ static void on_met(void *context, struct subscriber *subscriber, const struct su
 
 typedef void subs_walk(const struct subs *subs, const char *text, size_t size, subs_on_hit *on_hit, void *context);
 
-/* Groups first: what the peer holds for us ends with the first join that is for no group (replay.c). */
 static size_t meet(struct federation *federation, struct peer *peer, subs_walk *walk, const char *text, size_t size) {
-    struct meeting meeting = {.federation = federation, .peer = peer, .is_meant = is_group};
-    if (federation->group_count > 0) walk(federation->interest_tree, text, size, on_met, &meeting);
-    meeting.is_meant = is_plain;
+    struct meeting meeting = {.federation = federation, .peer = peer};
     walk(federation->interest_tree, text, size, on_met, &meeting);
     return meeting.met;
 }
@@ -319,11 +303,9 @@ void interest_review(struct federation *federation, struct peer *peer) {
 }
 
 void interest_seek(struct federation *federation, struct peer *peer) {
-    for (int plain = 0; plain < 2; plain++) { /* groups first, as in meet() */
-        for (struct named *named = federation->interests.first; named; named = named->next) {
-            struct interest *interest = (struct interest *)(void *)named;
-            if (is_group(interest) == !plain && is_adverted(interest, peer)) want_add(federation, interest, peer);
-        }
+    for (struct named *named = federation->interests.first; named; named = named->next) {
+        struct interest *interest = (struct interest *)(void *)named;
+        if (is_adverted(interest, peer)) want_add(federation, interest, peer);
     }
 }
 
@@ -335,6 +317,13 @@ void interest_joined(struct federation *federation, struct peer *peer, const cha
     if (status == JOINED_YES && stock_is_compared(peer->link, want->frame)) return;
     want->status = (uint8_t)status;
     want_set(federation, interest, peer, want, status == JOINED_YES ? WANT_JOINED : WANT_REFUSED);
+}
+
+typedef bool interest_is(const struct interest *interest);
+
+static bool is_any(const struct interest *interest) {
+    (void)interest;
+    return true;
 }
 
 static bool is_kept_for_a_run(const struct interest *interest) {
@@ -389,8 +378,7 @@ void interest_told(const struct federation *federation, const struct peer *peer,
 
 void interest_sync(struct federation *federation, struct peer *peer) {
     if (peer->rejoins) say_all(federation, peer, FRAME_LEAVE, 0, is_any);
-    say_all(federation, peer, FRAME_JOIN, 0, is_group); /* first, as in meet() */
-    say_all(federation, peer, FRAME_JOIN, 0, is_plain);
+    say_all(federation, peer, FRAME_JOIN, 0, is_any);
     say_all(federation, peer, FRAME_KEEP, KEEP_RUN, is_kept_for_a_run);
     say_all(federation, peer, FRAME_KEEP, KEEP_LASTING, is_lasting);
     say_all(federation, peer, FRAME_MEMBERS, 0, is_group);

@@ -67,10 +67,9 @@ static struct invite *make_invite(struct peer *peer, const char *topic, size_t s
 
 /* Without memory who joins late for a group gets it once more. */
 static void note_given(const struct federation *federation, struct hold *held) {
-    size_t size;
+    const char *group;
     if (!federation->gave || federation->gave_in != federation->publication) return;
-    for (const char *group = aims_next(federation->gave, NULL, &size); group;
-         group = aims_next(federation->gave, group, &size))
+    for (size_t at = 0, size; (group = aims_at(federation->gave, at, &size)) != NULL; at += size + 1)
         aims_add(&held->given, group, size);
 }
 

@@ -183,22 +183,23 @@ void share_leave(struct broker *broker, uint64_t now_ms, struct session *session
     share_member_unref(member);
 }
 
-void share_end(struct broker *broker, uint64_t now_ms, struct session *session) {
+static void leave_all(struct session *session, bool is_told) {
     while (session->memberships != NULL) {
         struct share_member *member = session->memberships;
+        struct broker *broker = member->place.share->broker;
         take_out(broker, member);
-        tell(broker, member->place.share);
+        if (is_told) tell(broker, member->place.share);
         free_if_done(member);
     }
+}
+
+void share_end(struct broker *broker, uint64_t now_ms, struct session *session) {
+    leave_all(session, true);
     share_pass_on(broker, now_ms, session, NULL, SHARE_ENDED);
 }
 
 void share_forget(struct session *session) {
-    while (session->memberships != NULL) {
-        struct share_member *member = session->memberships;
-        take_out(member->place.share->broker, member);
-        free_if_done(member);
-    }
+    leave_all(session, false);
 }
 
 void share_attach(struct session *session) {
