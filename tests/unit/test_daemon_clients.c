@@ -273,6 +273,11 @@ static void frame_without_a_mask_ends_the_client(void **state) {
     caller_deinit(&caller);
 }
 
+static bool both_fragments(void *context) {
+    const struct fake_end *end = context;
+    return end->input.size >= 2;
+}
+
 static void ping_is_answered_between_fragments(void **state) {
     struct site *site = *state;
     struct caller caller;
@@ -284,6 +289,7 @@ static void ping_is_answered_between_fragments(void **state) {
     assert_true(fake_wait(&site->loop, some_bytes, &caller));
     assert_int_equal(caller.in.size, 7);
     assert_memory_equal(caller.in.bytes, "\x8a\x05hello", 7);
+    assert_true(fake_wait(&site->loop, both_fragments, end));
     assert_int_equal(end->input.size, 2);
     assert_memory_equal(end->input.bytes, "ab", 2);
     caller_deinit(&caller);
